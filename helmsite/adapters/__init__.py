@@ -1,0 +1,1 @@
+"""Adapters: how instances become requests."""

@@ -1,0 +1,1 @@
+"""Clients: models that answer requests."""

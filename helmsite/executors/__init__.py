@@ -1,0 +1,1 @@
+"""Executors: how requests are spread over workers."""

@@ -1,0 +1,1 @@
+"""Metrics: verdicts on replies."""

@@ -1,0 +1,197 @@
+"""What a page is told: frozen rows, one class per thing a page shows.
+
+`render` sees these and nothing else of the archive. A number comes with how many
+observations it rests on, its interval and the run that it came from.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from helmsite.schema import (
+    AdapterSpec,
+    Completion,
+    Instance,
+    Manifest,
+    MetricFacts,
+    ModelCard,
+    Record,
+    Request,
+    ScenarioFacts,
+    Score,
+    Stat,
+)
+
+Hole = Literal["", "not run", "not measurable", "failed", "not asked"]
+
+
+class Cell(Record, frozen=True):
+    """One value of a table. `missing` says why `value` is None; '' if there is one.
+
+    `heat` is 0 (worst of its column) to 8 (best), -1 without a good direction or value.
+    `best` is set only where no other cell of the column is as good. `other_runs` are the
+    runs that could have filled the cell and were not chosen.
+    """
+
+    value: float | None = None
+    ci_low: float | None = None
+    ci_high: float | None = None
+    n_scored: int = 0
+    n_asked: int = 0
+    missing: Hole = "not run"
+    run_id: str = ""
+    other_runs: tuple[str, ...] = ()
+    best: bool = False
+    heat: int = -1
+
+
+class Column(Record, frozen=True):
+    """A column of a leaderboard: one scenario under one metric and split."""
+
+    scenario: ScenarioFacts
+    metric: MetricFacts
+    split: str = ""
+    perturbation: str = ""
+    computed_on: str = ""
+
+
+class LeaderboardRow(Record, frozen=True):
+    """A model's line. `win_rate` is None where it shares no column with another model.
+
+    `win_rate_columns` counts the columns that it rests on. `coverage` is the share of
+    the table's columns that have a value. `band` numbers the rank band: models of one
+    band cannot be told apart from its first (0 = not banded).
+    """
+
+    card: ModelCard
+    cells: tuple[Cell, ...]
+    win_rate: float | None = None
+    win_rate_columns: int = 0
+    coverage: float = 0.0
+    band: int = 0
+
+
+class Leaderboard(Record, frozen=True):
+    """Models × scenarios for one group and one family of metrics."""
+
+    group: str
+    family: str
+    columns: tuple[Column, ...]
+    rows: tuple[LeaderboardRow, ...]
+
+
+class Group(Record, frozen=True):
+    """A named set of scenarios; `families` are those with at least one value."""
+
+    name: str
+    title: str
+    description: str = ""
+    scenarios: tuple[str, ...] = ()
+    families: tuple[str, ...] = ()
+
+
+class RunSummary(Record, frozen=True):
+    """A run in a list, with its main number."""
+
+    manifest: Manifest
+    main: Cell
+    main_metric: MetricFacts | None = None
+    n_instances: int = 0
+    n_trials: int = 0
+
+
+class ScenarioPage(Record, frozen=True):
+    """One scenario: every model under every metric of it."""
+
+    facts: ScenarioFacts
+    metrics: tuple[MetricFacts, ...]
+    rows: tuple[LeaderboardRow, ...]
+    columns: tuple[Column, ...]
+    runs: tuple[RunSummary, ...]
+    example: Request | None = None
+
+
+class ModelResult(Record, frozen=True):
+    """A model's main number on a scenario; rank is among `of` models with a value."""
+
+    column: Column
+    cell: Cell
+    rank: float | None = None
+    of: int = 0
+
+
+class ModelPage(Record, frozen=True):
+    """One model: its card, and its value and rank on each scenario's main metric."""
+
+    card: ModelCard
+    results: tuple[ModelResult, ...]
+    runs: tuple[RunSummary, ...]
+
+
+class RunPage(Record, frozen=True):
+    """One run: what was run and every aggregate of it."""
+
+    summary: RunSummary
+    stats: tuple[Stat, ...]
+    defaults: AdapterSpec
+    example: Request | None = None
+
+
+class ReplyView(Record, frozen=True):
+    """One completion with the verdicts that are about it alone."""
+
+    completion: Completion
+    completion_index: int
+    scores: tuple[Score, ...] = ()
+
+
+class RequestView(Record, frozen=True):
+    """One request with its completions.
+
+    `own_start` is the code-point offset in the prompt where the instance's own part begins; what stands before is the same for all
+    of its trial and perturbation: instructions and in-context examples.
+    """
+
+    request: Request
+    replies: tuple[ReplyView, ...]
+    own_start: int = 0
+
+
+class TrialView(Record, frozen=True):
+    """All requests of one trial; `scores` are the verdicts on the instance as a whole."""
+
+    trial: int
+    requests: tuple[RequestView, ...]
+    scores: tuple[Score, ...] = ()
+
+
+class InstanceView(Record, frozen=True):
+    """One instance (or a perturbed version of it) with all its trials."""
+
+    instance: Instance
+    trials: tuple[TrialView, ...] = ()
+
+
+class Difference(Record, frozen=True):
+    """A paired comparison on the instances that both runs hold with equal content."""
+
+    first: str
+    second: str
+    metric: str
+    n: int
+    mean: float | None
+    ci_low: float | None = None
+    ci_high: float | None = None
+    details: dict[str, Any] = {}
+
+
+class Overview(Record, frozen=True):
+    """The site in one glance; `state` digests the manifests it was built from."""
+
+    n_models: int
+    n_scenarios: int
+    n_runs: int
+    n_instances: int
+    n_requests: int
+    state: str
+    newest: float | None = None

@@ -1,0 +1,1 @@
+"""Scenarios: where instances come from."""

@@ -1,0 +1,272 @@
+"""What a run is and what is known about it: run spec, facts and manifest."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Any, Literal
+
+import msgspec
+from msgspec import structs
+
+from helmsite.errors import ConfigError
+from helmsite.schema.records import Decoding, Record
+
+SCHEMA_VERSION = 1
+
+Method = Literal[
+    "generation",
+    "multiple_choice_joint",
+    "multiple_choice_separate_original",
+    "multiple_choice_separate_calibrated",
+    "language_modeling",
+    "",
+]
+Publication = Literal["full", "aggregates"]
+Status = Literal["complete", "partial", "cancelled"]
+Format = Literal["share", "number", "integer", "seconds", "bits"]
+
+
+class Substitution(Record, frozen=True):
+    """A regular expression replaced in the finished prompt."""
+
+    source: str
+    target: str
+
+
+class AdapterSpec(Record, frozen=True):
+    """How instances become prompts; every name and default as in HELM's AdapterSpec."""
+
+    method: Method = ""
+    global_prefix: str = ""
+    global_suffix: str = ""
+    instructions: str = ""
+    input_prefix: str = "Input: "
+    input_suffix: str = "\n"
+    reference_prefix: str = "A. "
+    reference_prefix_characters: tuple[str, ...] | None = None
+    reference_suffix: str = "\n"
+    output_prefix: str = "Output: "
+    output_suffix: str = "\n"
+    instance_prefix: str = "\n"
+    substitutions: tuple[Substitution, ...] = ()
+    max_train_instances: int = 5
+    max_eval_instances: int | None = None
+    num_outputs: int = 5
+    num_train_trials: int = 1
+    sample_train: bool = True
+    temperature: float = 1.0
+    max_tokens: int = 100
+    stop_sequences: tuple[str, ...] = ()
+    random: str | None = None
+    multi_label: bool = False
+    eval_splits: tuple[str, ...] | None = None
+    output_mapping_pattern: str | None = None
+
+    @property
+    def decoding(self) -> Decoding:
+        """The decoding that the method's requests share (HELM 4d, table of methods)."""
+        shared = Decoding(
+            temperature=self.temperature,
+            max_tokens=self.max_tokens,
+            random=self.random or "",
+        )
+        if self.method == "generation":
+            return structs.replace(
+                shared,
+                num_completions=self.num_outputs,
+                stop_sequences=self.stop_sequences,
+            )
+        if self.method == "multiple_choice_joint":
+            return structs.replace(shared, top_k_per_token=self.num_outputs)
+        return Decoding(temperature=0.0, max_tokens=0, random=shared.random)
+
+
+class ModelIdentity(Record, frozen=True):
+    """Everything about a model that can change a reply. `client` names its kind."""
+
+    name: str
+    client: str = ""
+    revision: str = ""
+    weights_sha256: str = ""
+    runtime: str = ""
+    quantisation: str = ""
+    settings: dict[str, Any] = {}
+
+
+class ModelCard(Record, frozen=True):
+    """What is told about a model on the site; nothing here changes a reply."""
+
+    name: str
+    title: str = ""
+    creator: str = ""
+    description: str = ""
+    access: Literal["open", "limited", "closed", ""] = ""
+    num_parameters: int | None = None
+    context_length: int | None = None
+    release_date: str = ""
+    licence: str = ""
+    family: str = ""
+    url: str = ""
+
+
+class DataRevision(Record, frozen=True):
+    """Which data made the instances: a source's revision, its bytes, or a generator."""
+
+    source: str = ""
+    revision: str = ""
+    sha256: str = ""
+    generator: str = ""
+
+
+class RunSpec(Record, frozen=True):
+    """All that can change a request or a reply; its hash is the spec_id."""
+
+    scenario: str
+    model: ModelIdentity
+    adapter: AdapterSpec = AdapterSpec()
+    data: DataRevision = DataRevision()
+    definition_sha256: str = ""
+    perturbations: tuple[str, ...] = ()
+    settings: dict[str, Any] = {}
+
+    @property
+    def spec_id(self) -> str:
+        """SHA-256, in hex, over the canonical JSON of the spec."""
+        blob = msgspec.json.encode(self, order="deterministic")
+        return hashlib.sha256(blob).hexdigest()
+
+
+def run_id(spec_id: str, suite: str, origin: str) -> str:
+    """Return 'r' and 16 hex digits that identify a run."""
+    blob = msgspec.json.encode([spec_id, suite, origin])
+    return "r" + hashlib.sha256(blob).hexdigest()[:16]
+
+
+class Taxonomy(Record, frozen=True):
+    """HELM's five questions about a scenario."""
+
+    task: str = ""
+    what: str = ""
+    who: str = ""
+    when: str = ""
+    language: str = ""
+
+
+class ScenarioFacts(Record, frozen=True):
+    """What a scenario is; `name` carries its own parameters (`mmlu:subject=x`)."""
+
+    name: str
+    title: str = ""
+    description: str = ""
+    taxonomy: Taxonomy = Taxonomy()
+    licence: str = ""
+    citation: str = ""
+    url: str = ""
+    publication: Publication = "full"
+    groups: tuple[str, ...] = ()
+    main_metric: str = ""
+    main_split: str = "test"
+
+
+class MetricFacts(Record, frozen=True):
+    """What a metric means; `aggregation` says how its scores become one value.
+
+    mean        the mean of the values (HELM's default)
+    ratio       Σ value·weight / Σ weight
+    geometric   exp(Σ weight·ln value / Σ weight)
+    population  computed from all instances at once (calibration)
+    """
+
+    name: str
+    title: str
+    description: str
+    family: str
+    aggregation: Literal["mean", "ratio", "geometric", "population"] = "mean"
+    higher_is_better: bool | None = None
+    unit: str = ""
+    format: Format = "number"
+    version: int = 1
+    source: str = ""
+
+
+class PerturbationFacts(Record, frozen=True):
+    """A perturbation `name(param=value)~seed` and the families that its worst case joins."""
+
+    name: str
+    title: str = ""
+    description: str = ""
+    robustness: bool = False
+    fairness: bool = False
+    version: int = 1
+
+
+class Counts(Record, frozen=True):
+    """Requests of a run: asked, answered, failed for good; and rows of scores."""
+
+    asked: int = 0
+    answered: int = 0
+    failed: int = 0
+    scored: int = 0
+
+
+class FileFacts(Record, frozen=True):
+    """One file of a run."""
+
+    rows: int
+    bytes: int
+    sha256: str
+
+
+class Provenance(Record, frozen=True):
+    """Where a run came from; times are seconds since the epoch."""
+
+    helmsite_version: str = ""
+    source_tool: str = ""
+    source_version: str = ""
+    started_at: float | None = None
+    finished_at: float | None = None
+
+
+class Manifest(Record, frozen=True):
+    """run.json: an archived run explains itself. It exists exactly if the run is readable."""
+
+    run_id: str
+    spec_id: str
+    suite: str
+    spec: RunSpec
+    scenario: ScenarioFacts
+    card: ModelCard
+    schema_version: int = SCHEMA_VERSION
+    origin: str = "native"
+    status: Status = "complete"
+    counts: Counts = Counts()
+    metrics: tuple[MetricFacts, ...] = ()
+    perturbations: tuple[PerturbationFacts, ...] = ()
+    provenance: Provenance = Provenance()
+    files: dict[str, FileFacts] = {}
+    warnings: tuple[str, ...] = ()
+
+
+def parse_entry(entry: str) -> tuple[str, dict[str, str]]:
+    """Split a run entry, `mmlu:subject=anatomy,k=2`, into name and parameters.
+
+    Raises:
+        ConfigError: a parameter without '=' or an empty name.
+    """
+    name, _, rest = entry.partition(":")
+    pairs = [p for p in re.split(r",(?=[^,=]+=)", rest) if p]
+    broken = [p for p in pairs if "=" not in p or p.startswith("=")]
+    if not name.strip() or broken:
+        what = f"parameter {broken[0]!r} has no '='" if broken else "it has no name"
+        raise ConfigError(
+            [f"Cannot read the scenario {entry!r}: {what}."],
+            "Write it as name:key=value,key=value.",
+        )
+    return name.strip(), dict(p.split("=", 1) for p in pairs)
+
+
+def format_entry(name: str, parameters: dict[str, str]) -> str:
+    """Return the canonical entry: parameters sorted by name."""
+    inner = ",".join(f"{k}={v}" for k, v in sorted(parameters.items()))
+    return f"{name}:{inner}" if inner else name

@@ -1,0 +1,96 @@
+"""What the parts of a run promise each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from helmsite.schema.manifest import (
+    AdapterSpec,
+    DataRevision,
+    MetricFacts,
+    ModelIdentity,
+    PerturbationFacts,
+    ScenarioFacts,
+)
+from helmsite.schema.records import Completion, Instance, Record, Request
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import numpy as np
+
+
+class LoadedScenario(Record, frozen=True):
+    """A scenario ready to run: its facts, its defaults and all its instances.
+
+    `definition_sha256` covers what shapes the instances (source, templates, splits) but
+    no titles and no metrics.
+    """
+
+    facts: ScenarioFacts
+    adapter: AdapterSpec
+    metrics: tuple[str, ...]
+    instances: tuple[Instance, ...]
+    data: DataRevision = DataRevision()
+    definition_sha256: str = ""
+    perturbations: tuple[PerturbationFacts, ...] = ()
+
+
+class Tokenizer(Protocol):
+    """A model's own tokeniser, as adapters need it."""
+
+    def encode(self, text: str) -> Sequence[int]:
+        """Return the token ids of a text, without any special token added."""
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of token ids; broken UTF-8 shows as U+FFFD."""
+
+
+@dataclass(frozen=True)
+class PopulationMetric:
+    """A metric of all instances at once, such as a calibration error.
+
+    `compute` gets one float64 array of shape (n,) for each of the `inputs` (names of
+    per-instance metrics, rows with all of them present, ordered by instance position)
+    and returns the value, or None where it is not defined.
+    """
+
+    facts: MetricFacts
+    inputs: tuple[str, ...]
+    compute: Callable[..., float | None]
+
+    def __call__(self, *columns: np.ndarray) -> float | None:
+        """Return the value of the metric over the given columns."""
+        return self.compute(*columns)
+
+
+class Client(Protocol):
+    """A model that answers requests; `complete` may be called from several threads."""
+
+    @property
+    def identity(self) -> ModelIdentity:
+        """What identifies the model; goes into the spec_id."""
+
+    @property
+    def tokenizer(self) -> Tokenizer | None:
+        """The model's tokeniser, None where the endpoint has none to offer."""
+
+    @property
+    def max_request_length(self) -> int | None:
+        """Tokens that prompt and completion may take together; None if unknown."""
+
+    @property
+    def has_prefix_token(self) -> bool:
+        """Whether an empty context is a beginning-of-text token (HELM's prefix token)."""
+
+    def complete(self, request: Request) -> list[Completion]:
+        """Answer one request: num_completions completions, or one for a continuation.
+
+        Raises:
+            RetriableError: the same request may work later.
+            ClientError: it never will (the run records the failure and goes on).
+        """
+
+    def close(self) -> None:
+        """Free what the model holds; calling it twice is fine."""

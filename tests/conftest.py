@@ -1,0 +1,58 @@
+"""What every test starts from: a scrubbed environment, no network, known folders."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+SHARED = Path(__file__).parents[2] / "shared"
+LOOPBACK = {"127.0.0.1", "::1", "localhost"}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--browser", action="store_true", help="run tests in Chromium")
+
+
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    if config.getoption("--browser"):
+        return
+    skip = pytest.mark.skip(reason="drives Chromium: give --browser")
+    for item in items:
+        if "browser" in item.keywords:
+            item.add_marker(skip)
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of facts, samples and data that is not part of the project."""
+    if not SHARED.is_dir():
+        pytest.skip("needs the reference folder ../shared, which is not here")
+    return SHARED
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No keys, a fixed build date."""
+    for name in list(os.environ):
+        if name.endswith(("_API_KEY", "_TOKEN")) or name.startswith("HELMSITE_"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1750000000")
+
+
+@pytest.fixture(autouse=True)
+def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only addresses of this machine can be reached."""
+    connect = socket.socket.connect
+
+    def guarded(self: socket.socket, address: object) -> None:
+        host = address[0] if isinstance(address, tuple) else "localhost"
+        if host not in LOOPBACK:
+            raise OSError(f"a test tried to reach {host}")
+        connect(self, address)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(socket.socket, "connect", guarded)
