@@ -100,6 +100,32 @@ class RunSummary(Record, frozen=True):
     n_trials: int = 0
 
 
+class ScenarioSummary(Record, frozen=True):
+    """A scenario in a list. `best` is its best main number, `best_model` whose it is.
+
+    `groups` are the names of the groups that show it.
+    """
+
+    facts: ScenarioFacts
+    main_metric: MetricFacts | None = None
+    best: Cell = Cell()
+    best_model: str = ""
+    n_models: int = 0
+    n_runs: int = 0
+    n_instances: int = 0
+    groups: tuple[str, ...] = ()
+
+
+class ModelSummary(Record, frozen=True):
+    """A model in a list. `win_rate` is the accuracy win rate over all scenarios."""
+
+    card: ModelCard
+    n_scenarios: int = 0
+    n_runs: int = 0
+    win_rate: float | None = None
+    win_rate_columns: int = 0
+
+
 class ScenarioPage(Record, frozen=True):
     """One scenario: every model under every metric of it."""
 
@@ -148,8 +174,9 @@ class ReplyView(Record, frozen=True):
 class RequestView(Record, frozen=True):
     """One request with its completions.
 
-    `own_start` is the code-point offset in the prompt where the instance's own part begins; what stands before is the same for all
-    of its trial and perturbation: instructions and in-context examples.
+    `own_start` is the code-point offset in the prompt where the instance's own part
+    begins; what stands before is the same for all of its trial: instructions and
+    in-context examples.
     """
 
     request: Request
