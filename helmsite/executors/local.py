@@ -1,0 +1,175 @@
+"""Requests answered by a bounded pool of threads, with retries and a clean stop."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from helmsite.errors import ClientError, RetriableError, RunError
+from helmsite.schema import Completion
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from helmsite.schema import Client, Request
+
+logger = logging.getLogger(__name__)
+
+ERROR_LENGTH = 2000
+
+
+@dataclass(frozen=True)
+class RetryPolicy:
+    """How often and how patiently a request is sent again.
+
+    The pause before attempt k is `first_s * 2**(k-1)`, at most `longest_s`; a server's
+    Retry-After counts where it is longer, up to `longest_wait_s`.
+    """
+
+    attempts: int = 6
+    first_s: float = 0.5
+    longest_s: float = 30.0
+    longest_wait_s: float = 300.0
+
+    def pause(self, attempt: int, asked_s: float | None) -> float:
+        """Return the seconds to wait after the given failed attempt (1 = first)."""
+        own = min(self.first_s * 2.0 ** (attempt - 1), self.longest_s)
+        return max(own, min(asked_s or 0.0, self.longest_wait_s))
+
+
+@dataclass
+class LocalExecutor:
+    """Sends requests from `workers` threads; at most that many are under way.
+
+    A request that fails for good becomes a completion with its `error`. After
+    `give_up_after` failures without a single answer the run stops: the endpoint, not
+    the request, is broken.
+    """
+
+    workers: int = 1
+    policy: RetryPolicy = RetryPolicy()
+    give_up_after: int = 25
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    def execute(
+        self,
+        client: Client,
+        requests: Iterable[Request],
+        on_reply: Callable[[Request, list[Completion]], None],
+    ) -> None:
+        """Answer every request; `on_reply` is called in the caller's thread.
+
+        Raises:
+            KeyboardInterrupt: after the requests under way were answered and passed on.
+            RunError: nothing but failures came back.
+        """
+        waiting = iter(requests)
+        under_way: dict[Future[list[Completion]], Request] = {}
+        tally = _Tally(self.give_up_after)
+        self.stop.clear()
+        pool = ThreadPoolExecutor(self.workers, thread_name_prefix="helmsite-request")
+        try:
+            self._fill(pool, client, waiting, under_way)
+            while under_way:
+                done, _ = wait(under_way, return_when=FIRST_COMPLETED)
+                self._hand_over(done, under_way, on_reply, tally)
+                self._fill(pool, client, waiting, under_way)
+        except KeyboardInterrupt:
+            self.stop.set()
+            logger.warning(
+                "Stopping: %d requests under way are still answered (Ctrl-C again to drop them).",
+                len(under_way),
+            )
+            done, _ = wait(under_way)
+            self._hand_over(done, under_way, on_reply, tally)
+            raise
+        finally:
+            self.stop.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    def _fill(
+        self,
+        pool: ThreadPoolExecutor,
+        client: Client,
+        waiting: Iterator[Request],
+        under_way: dict[Future[list[Completion]], Request],
+    ) -> None:
+        while len(under_way) < self.workers:
+            request = next(waiting, None)
+            if request is None:
+                return
+            under_way[pool.submit(self._answer, client, request)] = request
+
+    def _hand_over(
+        self,
+        done: Iterable[Future[list[Completion]]],
+        under_way: dict[Future[list[Completion]], Request],
+        on_reply: Callable[[Request, list[Completion]], None],
+        tally: _Tally,
+    ) -> None:
+        for future in done:
+            if self.stop.is_set() and isinstance(future.exception(), _StoppedError):
+                del under_way[future]
+                continue
+            completions = future.result()
+            on_reply(under_way[future], completions)
+            del under_way[future]
+            tally.count(completions)
+
+    def _answer(self, client: Client, request: Request) -> list[Completion]:
+        """Return the completions of one request, or one that holds its error."""
+        started = time.time()
+        error: ClientError
+        for attempt in range(1, self.policy.attempts + 1):
+            try:
+                return client.complete(request)
+            except RetriableError as caught:
+                error = caught
+                if attempt == self.policy.attempts:
+                    break
+                pause = self.policy.pause(attempt, caught.retry_after_s)
+                logger.info(
+                    "Attempt %d failed, %.1f s pause: %s", attempt, pause, error
+                )
+                if self.stop.wait(pause):
+                    raise _StoppedError from caught
+            except ClientError as caught:
+                error = caught
+                break
+        return [
+            Completion(
+                error=error.message[:ERROR_LENGTH],
+                started_at=started,
+                duration_s=time.time() - started,
+            )
+        ]
+
+
+class _StoppedError(Exception):
+    """The run was stopped while a request waited for its next attempt."""
+
+
+@dataclass
+class _Tally:
+    """Counts failures until the first answer."""
+
+    limit: int
+    failures: int = 0
+    answered: bool = False
+
+    def count(self, completions: list[Completion]) -> None:
+        error = completions[0].error if completions else "no completion came back"
+        if self.answered or not error:
+            self.answered = True
+            return
+        self.failures += 1
+        if self.failures >= self.limit:
+            raise RunError(
+                f"The first {self.failures} requests all failed; the last said: {error}",
+                "Check the model's settings, address and key, then run again: "
+                "nothing that was answered is lost.",
+            )
