@@ -1,0 +1,265 @@
+"""The `ngram` client: a tiny language model trained when it is loaded, as a baseline.
+
+The text it learns from ships with the package (`data/*.txt`, texts two blank lines
+apart), so it needs no download, no key and no extra.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import math
+import random
+import time
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from helmsite.clients.ngram_model import END, WordByteTokenizer, train
+from helmsite.errors import ClientError, ConfigError, suggest
+from helmsite.schema import Completion, ModelIdentity, Record, TopLogprob, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from helmsite.schema import Decoding, Request
+
+ALGORITHM = "kneser-ney-1"
+CORPUS = Path(__file__).parent / "data"
+
+
+class Settings(Record, frozen=True):
+    """What can be set: the longest n-gram in tokens, and the longest request."""
+
+    order: int = 3
+    max_request_length: int = 2048
+
+
+class _Step(NamedTuple):
+    token: int
+    logprob: float
+    top: tuple[TopLogprob, ...]
+
+
+def _settings(name: str, given: Mapping[str, object]) -> Settings:
+    known = Settings.__struct_fields__
+    problems = [
+        f"The ngram model {name!r} has no setting {key!r}.{suggest(key, known)}"
+        for key in sorted(set(given) - set(known))
+    ]
+    for key, least, most in (("order", 1, 5), ("max_request_length", 16, 10**9)):
+        value = given.get(key, least)
+        if type(value) is not int or not least <= value <= most:
+            text = f"{key} = {value!r}: a whole number from {least} to {most} is needed"
+            problems.append(f"The ngram model {name!r} has {text}.")
+    if problems:
+        hint = "Write settings = {order = 3} and, if needed, max_request_length."
+        raise ConfigError(problems, hint)
+    return msgspec.convert(dict(given), Settings)
+
+
+def read_corpus(folder: Path = CORPUS) -> list[str]:
+    """Return the training texts, file by file in the order of their names.
+
+    Raises:
+        ClientError: there is no text.
+    """
+    texts = [
+        text.strip("\n") + "\n"
+        for path in sorted(folder.glob("*.txt"))
+        for text in path.read_text(encoding="utf-8").split("\n\n\n")
+        if text.strip()
+    ]
+    if not texts:
+        raise ClientError(
+            f"The n-gram model has no training text in {folder}.",
+            "Reinstall helmsite: its package data is incomplete.",
+        )
+    return texts
+
+
+class NGram:
+    """A client that answers from an n-gram model; safe to use from several threads."""
+
+    has_prefix_token = True
+
+    def __init__(
+        self, name: str, settings: Settings, texts: Sequence[str] | None = None
+    ) -> None:
+        texts = read_corpus() if texts is None else texts
+        self._settings = settings
+        self._tokenizer, self._model = train(texts, settings.order)
+        blob = msgspec.json.encode([ALGORITHM, list(texts)])
+        self._identity = ModelIdentity(
+            name=name,
+            client="ngram",
+            revision=ALGORITHM,
+            weights_sha256=hashlib.sha256(blob).hexdigest(),
+            settings=msgspec.to_builtins(settings),
+        )
+
+    @classmethod
+    def from_settings(cls, name: str, settings: Mapping[str, object]) -> NGram:
+        """Return a trained client.
+
+        Args:
+            name: the model's name, such as `helmsite/ngram-3`.
+            settings: `order` from 1 to 5 (default 3), `max_request_length`.
+
+        Raises:
+            ConfigError: a setting is unknown or out of its range.
+        """
+        return cls(name, _settings(name, settings))
+
+    @property
+    def identity(self) -> ModelIdentity:
+        """What identifies the model: the hash covers its text and its algorithm."""
+        return self._identity
+
+    @property
+    def tokenizer(self) -> WordByteTokenizer:
+        """The model's tokeniser: known words, else bytes."""
+        return self._tokenizer
+
+    @property
+    def max_request_length(self) -> int:
+        """Tokens that prompt and completion may take together."""
+        return self._settings.max_request_length
+
+    def close(self) -> None:
+        """Do nothing: the model holds memory only."""
+
+    def complete(self, request: Request) -> list[Completion]:
+        """Answer one request.
+
+        Log-probabilities are the model's own, before temperature and top_p. At
+        temperature 0 the likeliest token wins, the lower id among equals. Text ends
+        before a stop sequence; tokens are kept as far as they cover the text. A given
+        continuation has top_logprobs only where more than one per token is asked for.
+
+        Raises:
+            ClientError: the request has messages only, or is too long.
+        """
+        started, clock = time.time(), time.perf_counter()
+        if request.messages and not request.prompt:
+            raise ClientError(
+                f"The n-gram model cannot answer the conversation {request.instance_id}.",
+                "Use a generation, multiple choice or language modelling adapter.",
+            )
+        start = request.score_start
+        context = [END, *self._tokenizer.encode(request.prompt[:start])]
+        if start is None:
+            self._check_length(request, len(context) - 1 + request.decoding.max_tokens)
+            count = request.decoding.num_completions
+            found = [self._generate(context, request, i) for i in range(count)]
+        else:
+            given = self._tokenizer.encode(request.prompt[start:])
+            self._check_length(request, len(context) - 1 + len(given))
+            found = [self._score(context, given, request.decoding.top_k_per_token)]
+        seconds = time.perf_counter() - clock
+        return [
+            msgspec.structs.replace(
+                c,
+                started_at=started,
+                duration_s=seconds,
+                usage=Usage(len(context) - 1, c.usage.completion_tokens),
+            )
+            for c in found
+        ]
+
+    def _check_length(self, request: Request, length: int) -> None:
+        if length > self.max_request_length:
+            raise ClientError(
+                f"Request {request.instance_id} takes {length} tokens, "
+                f"{self.max_request_length} fit the n-gram model.",
+                "Use fewer in-context examples or fewer max_tokens.",
+            )
+
+    def _top(self, ps: Sequence[float], k: int) -> tuple[TopLogprob, ...]:
+        best = heapq.nsmallest(k, range(len(ps)), key=lambda t: (-ps[t], t))
+        return tuple(TopLogprob(self._tokenizer.show(t), math.log(ps[t])) for t in best)
+
+    def _score(self, context: list[int], given: list[int], k: int) -> Completion:
+        ids = list(context)
+        steps = []
+        for token in given:
+            logprob = math.log(self._model.probability(ids, token))
+            top = self._top(self._model.distribution(ids), k) if k > 1 else ()
+            steps.append(_Step(token, logprob, top))
+            ids.append(token)
+        return self._completion("", steps, "", with_top=k > 1)
+
+    def _generate(self, context: list[int], request: Request, index: int) -> Completion:
+        decoding = request.decoding
+        choose = _chooser(request, index)
+        stops = [s.encode() for s in decoding.stop_sequences if s]
+        ids, text, reason = list(context), b"", "length"
+        steps: list[_Step] = []
+        for _ in range(decoding.max_tokens):
+            ps = self._model.distribution(ids)
+            token = choose(ps)
+            if token == END:
+                reason = "endoftext"
+                break
+            top = self._top(ps, decoding.top_k_per_token)
+            steps.append(_Step(token, math.log(ps[token]), top))
+            ids.append(token)
+            text += self._tokenizer.to_bytes([token])
+            cuts = [at for s in stops if (at := text.find(s)) >= 0]
+            if cuts:
+                reason, text = "stop", text[: min(cuts)]
+                steps = self._covering(steps, len(text))
+                break
+        return self._completion(text.decode("utf-8", "replace"), steps, reason)
+
+    def _covering(self, steps: list[_Step], length: int) -> list[_Step]:
+        """Return the first steps that make up so many bytes."""
+        sizes = [len(self._tokenizer.to_bytes([s.token])) for s in steps]
+        starts = accumulate(sizes, initial=0)
+        return [s for s, at in zip(steps, starts, strict=False) if at < length]
+
+    def _completion(
+        self, text: str, steps: list[_Step], reason: str, *, with_top: bool = True
+    ) -> Completion:
+        return Completion(
+            text=text,
+            tokens=tuple(self._tokenizer.show(s.token) for s in steps),
+            token_logprobs=tuple(s.logprob for s in steps),
+            top_logprobs=tuple(s.top for s in steps) if with_top else None,
+            logprob=math.fsum(s.logprob for s in steps),
+            finish_reason=reason,
+            usage=Usage(completion_tokens=len(steps)),
+        )
+
+
+def _chooser(request: Request, index: int) -> Callable[[list[float]], int]:
+    """Return what picks a token id from a distribution, the same for the same request."""
+    decoding = request.decoding
+    if decoding.temperature <= 0:
+        return lambda ps: ps.index(max(ps))
+    blob = msgspec.json.encode([request.prompt, decoding, index])
+    generator = random.Random(hashlib.sha256(blob).digest())
+
+    def draw(ps: list[float]) -> int:
+        weights = _tempered(ps, decoding)
+        tokens = sorted(weights)
+        return generator.choices(tokens, [weights[t] for t in tokens])[0]
+
+    return draw
+
+
+def _tempered(ps: list[float], decoding: Decoding) -> dict[int, float]:
+    """Return the weights of the tokens that may be drawn (nucleus sampling)."""
+    best = max(ps)
+    weights = [(p / best) ** (1 / decoding.temperature) for p in ps]
+    ranked = sorted(range(len(ps)), key=lambda t: (-weights[t], t))
+    room = decoding.top_p * math.fsum(weights)
+    kept: dict[int, float] = {}
+    for token in ranked:
+        kept[token] = weights[token]
+        room -= weights[token]
+        if room <= 0:
+            break
+    return kept
