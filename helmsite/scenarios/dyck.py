@@ -13,8 +13,8 @@ from helmsite.schema import CORRECT_TAG, TEST, TRAIN, Instance, Reference
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PAIRS = ("()", "[]", "{}", "<>")
-CLOSER = {pair[0]: pair[1] for pair in PAIRS}
+PAIRS = (("(", ")"), ("[", "]"), ("{", "}"), ("<", ">"))
+CLOSER = dict(PAIRS)
 SEED = 42
 WRAP, JOIN = 0.5, 0.75
 MAX_DEPTH = 100
@@ -47,7 +47,7 @@ class _Words:
         self.python = random.Random(SEED)
         self.kinds = self._draw(np.random.RandomState(SEED))
 
-    def _draw(self, state: np.random.RandomState) -> Iterator[str]:
+    def _draw(self, state: np.random.RandomState) -> Iterator[tuple[str, str]]:
         """Yield pairs of brackets; drawn in blocks, which is the same stream."""
         while True:
             for kind in state.randint(len(self.pairs), size=BLOCK).tolist():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,16 +12,15 @@ from helmsite.schema import CORRECT_TAG, TEST, TRAIN, VALID, Instance, Reference
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-T = TypeVar("T")
-
 SEED = 42
 SPLITS = ((TRAIN, 1000), (VALID, 5000), (TEST, 5000))
 SYMBOLS = ("X", "Y", "Z")
 OPERATORS = ("+", "-", "*", "=")
-TOKENS = tuple(
+WORDS = (
     "zebra cobra stork penguin shark lion buffalo whale seal eagle horse rat apple "
-    "peach watermelon banana grape kiwi pear strawberry blueberry blackberry".split()
+    "peach watermelon banana grape kiwi pear strawberry blueberry blackberry"
 )
+TOKENS = tuple(WORDS.split())
 DECOYS = 3
 Table = dict[str, str]
 
@@ -50,11 +49,11 @@ class _Draws:
         count = self.state.randint(least, most + 1)
         return [items[i] for i in self.state.randint(0, len(items), size=count)]
 
-    def shuffled(self, items: list[T]) -> list[T]:
+    def shuffled(self, items: list[str]) -> list[str]:
         """Return the items in random order."""
-        copy = list(items)
+        copy: Any = list(items)
         self.state.shuffle(copy)
-        return copy
+        return list(copy)
 
     def table(self, symbols: Sequence[str]) -> Table:
         """Return a text of one or two tokens for each symbol."""

@@ -14,44 +14,43 @@ if TYPE_CHECKING:
 SEED = 42
 SPLITS = ((TRAIN, 1000), (VALID, 5000), (TEST, 5000))
 PERSON = "person"
-SUBJECTS = {
-    PERSON: "Alice Bob Carol Dan Erin Frank".split(),
+CATEGORIES = {
+    PERSON: "Alice Bob Carol Dan Erin Frank",
     "animal": (
         "dog cat rabbit mouse tiger lion bear squirrel cow panda hedgehog elephant "
         "giraffe hippo"
-    ).split(),
-    "plant": "poppy dandelion tree rose sunflower".split(),
+    ),
+    "plant": "poppy dandelion tree rose sunflower",
 }
-SYNONYMS = {
-    words.split()[0]: words.split()
-    for words in (
-        "young",
-        "soft",
-        "sad",
-        "scary",
-        "cold chill cool",
-        "hot warm",
-        "smart clever wise intelligent",
-        "clean tidy",
-        "small little tiny",
-        "big enormous giant huge",
-        "good kind nice",
-        "beautiful pretty",
-        "red crimson",
-        "blue cobalt",
-        "green viridian",
-        "purple violet",
-        "boring dull",
-        "old ancient antique",
-        "strong powerful muscular",
-        "weak frail fragile",
-        "fast quick",
-        "slow sluggish",
-        "bad evil wicked mean",
-        "happy elated glad cheerful",
-        "round circular spherical",
-    )
-}
+ADJECTIVES = (
+    "young",
+    "soft",
+    "sad",
+    "scary",
+    "cold chill cool",
+    "hot warm",
+    "smart clever wise intelligent",
+    "clean tidy",
+    "small little tiny",
+    "big enormous giant huge",
+    "good kind nice",
+    "beautiful pretty",
+    "red crimson",
+    "blue cobalt",
+    "green viridian",
+    "purple violet",
+    "boring dull",
+    "old ancient antique",
+    "strong powerful muscular",
+    "weak frail fragile",
+    "fast quick",
+    "slow sluggish",
+    "bad evil wicked mean",
+    "happy elated glad cheerful",
+    "round circular spherical",
+)
+SUBJECTS = {category: words.split() for category, words in CATEGORIES.items()}
+SYNONYMS = {words.split()[0]: words.split() for words in ADJECTIVES}
 ATTRIBUTES = list(SYNONYMS)
 MAX_RULES = 5
 NOTHING = "Nothing."
