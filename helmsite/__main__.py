@@ -1,0 +1,5 @@
+"""`python -m helmsite`."""
+
+from helmsite.cli import main
+
+main(prog_name="helmsite")

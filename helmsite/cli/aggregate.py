@@ -1,0 +1,75 @@
+"""`helmsite aggregate`: the leaderboards in the terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from helmsite.cli.options import place
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from helmsite.cli.options import Place
+    from helmsite.query.rows import Cell, Column, Leaderboard
+
+
+@click.command()
+@click.option("-g", "--group", "only", help="Only this group of scenarios.")
+@click.option(
+    "-f", "--family", default="accuracy", show_default=True, help="Family of metrics."
+)
+@place
+def command(place: Place, only: str | None, family: str) -> None:
+    """Refresh the aggregates' cache and print the leaderboards."""
+    from rich.console import Console
+
+    project = place.project()
+    console = Console()
+    with place.results(project) as results:
+        groups = [g for g in results.groups() if only in (None, g.name)]
+        if not groups:
+            click.echo(
+                "The archive holds no run of this group. `helmsite run` makes some."
+            )
+        for group in groups:
+            if family not in group.families:
+                click.echo(f"{group.title}: no {family} values.")
+                continue
+            board = results.leaderboard(group.name, family)
+            console.print(_table(group.title, board))
+
+
+def _table(title: str, board: Leaderboard) -> Table:
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(title=escape(f"{title} · {board.family}"), title_justify="left")
+    table.add_column("Model")
+    table.add_column("Mean win rate", justify="right")
+    for column in board.columns:
+        table.add_column(escape(_heading(column)), justify="right")
+    for row in board.rows:
+        rate = "·" if row.win_rate is None else f"{row.win_rate:.3f}"
+        table.add_row(
+            escape(row.card.title or row.card.name), rate, *map(_cell, row.cells)
+        )
+    return table
+
+
+def _heading(column: Column) -> str:
+    arrow = {True: " ↑", False: " ↓", None: ""}[column.metric.higher_is_better]
+    title = column.scenario.title or column.scenario.name
+    return f"{title}\n{column.metric.title}{arrow}"
+
+
+def _cell(cell: Cell) -> str:
+    if cell.value is None:
+        return f"· {cell.missing}"
+    text = f"{cell.value:.3g}"
+    if cell.ci_low is not None and cell.ci_high is not None:
+        text += f"\n{cell.ci_low:.3g}–{cell.ci_high:.3g}"
+    if cell.n_scored < cell.n_asked:
+        text += f"\n{cell.n_scored}/{cell.n_asked}"
+    return text

@@ -1,0 +1,115 @@
+"""`helmsite ls`: what there is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from helmsite.cli.options import place
+
+if TYPE_CHECKING:
+    from helmsite.cli.options import Place
+
+KINDS = ("scenarios", "models", "metrics", "suites", "runs")
+
+
+@click.command()
+@click.argument("kind", type=click.Choice(KINDS))
+@place
+def command(place: Place, kind: str) -> None:
+    """List what is known of one KIND, the project's own and the built-in."""
+    listing = {
+        "scenarios": _scenarios,
+        "models": _models,
+        "metrics": _metrics,
+        "suites": _suites,
+        "runs": _runs,
+    }[kind](place)
+    _print(listing)
+    for problem in listing.problems:
+        click.secho(problem, fg="red", err=True)
+    if listing.problems:
+        raise SystemExit(2)
+
+
+class Listing(NamedTuple):
+    """A table for the terminal, and what could not be listed."""
+
+    heads: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+    problems: list[str]
+
+
+def _scenarios(place: Place) -> Listing:
+    from helmsite import scenarios
+
+    found = scenarios.listing(place.project().scenario_folders)
+    rows = [
+        (entry.name, entry.title, ", ".join(entry.parameters), entry.place)
+        for entry in found.entries
+    ]
+    return Listing(("name", "title", "parameters", "file"), rows, list(found.problems))
+
+
+def _models(place: Place) -> Listing:
+    models = place.project().models.values()
+    rows = [(m.name, m.card.title, m.client, m.card.creator) for m in models]
+    return Listing(("name", "title", "client", "creator"), rows, [])
+
+
+def _metrics(place: Place) -> Listing:
+    from helmsite import metrics
+
+    del place
+    rows = [(m.name, m.family, m.description) for m in metrics.known()]
+    return Listing(("name", "family", "what it says"), rows, [])
+
+
+def _suites(place: Place) -> Listing:
+    suites = place.project().suites.values()
+    rows = [
+        (
+            s.name,
+            f"{len(s.models)} models",
+            f"{len(s.scenarios)} scenarios",
+            s.description,
+        )
+        for s in suites
+    ]
+    return Listing(("name", "", "", "description"), rows, [])
+
+
+def _runs(place: Place) -> Listing:
+    manifests = place.archive(place.project()).manifests()
+    rows = [
+        (
+            m.run_id,
+            m.suite,
+            m.scenario.name,
+            m.card.name,
+            m.spec.adapter.method,
+            m.status,
+            f"{m.counts.answered}/{m.counts.asked}",
+        )
+        for m in manifests
+    ]
+    heads = ("run", "suite", "scenario", "model", "method", "status", "answered")
+    return Listing(heads, rows, [])
+
+
+def _print(listing: Listing) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console()
+    if not console.is_terminal:
+        for row in listing.rows:
+            click.echo("\t".join(row))
+        return
+    table = Table(*listing.heads, box=None, pad_edge=False)
+    for row in listing.rows:
+        table.add_row(*map(Text, row))
+    console.print(table)
+    console.print(f"{len(listing.rows)} found.", highlight=False)

@@ -1,0 +1,91 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from helmsite.archive import Archive
+    from helmsite.config import Project
+    from helmsite.query import Results
+
+FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a command works: a project folder and, if given, another archive."""
+
+    folder: Path
+    archive_url: str | None = None
+
+    def project(self) -> Project:
+        """Return the project, read and checked."""
+        from helmsite.config import load_project
+
+        return load_project(self.folder)
+
+    def archive(self, project: Project) -> Archive:
+        """Return the archive that the command works on."""
+        from helmsite.archive import Archive
+
+        return Archive(self.archive_url or project.archive)
+
+    def results(self, project: Project) -> Results:
+        """Return the archive's aggregates, with their cache beside a local archive."""
+        return results(self.archive(project), project)
+
+
+def results(archive: Archive, project: Project) -> Results:
+    """Return an archive's aggregates, with their cache beside a local archive."""
+    from helmsite.query import Results
+
+    return Results(archive, project.site, archive.cache_folder / "aggregates.duckdb")
+
+
+def place(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command --project and --archive, passed on as one `place`."""
+
+    @click.option(
+        "-p",
+        "--project",
+        "folder",
+        type=FOLDER,
+        default=Path(),
+        help="Folder with helmsite.toml (default: this folder).",
+    )
+    @click.option(
+        "-a",
+        "--archive",
+        "archive_url",
+        metavar="URL",
+        help="Archive to use in place of the project's: a folder or s3://, gs://, ...",
+    )
+    @click.pass_context
+    def wrapped(
+        ctx: click.Context, folder: Path, archive_url: str | None, **rest: Any
+    ) -> Any:
+        return ctx.invoke(function, place=Place(folder, archive_url), **rest)
+
+    wrapped.__name__ = function.__name__
+    wrapped.__doc__ = function.__doc__
+    wrapped.__click_params__ = [  # type: ignore[attr-defined]
+        *getattr(function, "__click_params__", []),
+        *wrapped.__click_params__,  # type: ignore[attr-defined]
+    ]
+    return wrapped
+
+
+def size(count: float) -> str:
+    """Return a number of bytes as people write it."""
+    for unit in ("B", "KB", "MB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} GB"

@@ -1,0 +1,121 @@
+"""What a user sees while a run goes: a bar on a terminal, lines elsewhere."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import TracebackType
+
+    from rich.progress import Task, TaskID
+    from rich.text import Text
+
+    from helmsite.run import Plan
+    from helmsite.schema import Completion, Manifest
+
+LINE_EVERY_S = 30.0
+
+
+class Rate(TextColumn):
+    """Requests per second."""
+
+    def __init__(self) -> None:
+        super().__init__("")
+
+    def render(self, task: Task) -> Text:
+        """Return the rate, blank while it is unknown."""
+        self.text_format = f"{task.speed:.1f}/s" if task.speed else ""
+        return super().render(task)
+
+
+class Reporter:
+    """Shows each run with its rate and time left; sums up at the end."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        self.console = console or Console(stderr=True)
+        self.made = self.kept = self.failed = self.asked = 0
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=None),
+            MofNCompleteColumn(),
+            Rate(),
+            TimeRemainingColumn(compact=True),
+            console=self.console,
+            transient=True,
+        )
+        self._task: TaskID | None = None
+        self._failures = 0
+        self._line_due = 0.0
+        self._started = 0.0
+        self._counts = (0, 0)
+
+    def __enter__(self) -> Reporter:
+        if self.console.is_terminal:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bar.stop()
+
+    def planned(self, plan: Plan, asked: int, answered: int) -> None:
+        """Start a run's bar where an earlier start left off."""
+        name = f"{plan.model.card.title} · {plan.scenario.facts.title or plan.scenario.facts.name}"
+        self._failures = 0
+        self._started = time.monotonic()
+        self._line_due = self._started + LINE_EVERY_S
+        self._counts = (answered, asked)
+        if self.console.is_terminal:
+            self._task = self._bar.add_task(name, total=asked, completed=answered)
+        if answered:
+            self.console.print(
+                f"{name}: {answered} of {asked} answers were already there."
+            )
+
+    def replied(self, completions: Sequence[Completion]) -> None:
+        """Count one request."""
+        answered, asked = self._counts
+        self._counts = (answered + 1, asked)
+        self.asked += 1
+        self._failures += bool(completions[0].error)
+        if self._task is not None:
+            self._bar.advance(self._task)
+        elif time.monotonic() > self._line_due:
+            self._line_due = time.monotonic() + LINE_EVERY_S
+            self.console.print(f"  {answered + 1} of {asked} requests")
+
+    def finished(self, plan: Plan, manifest: Manifest, *, made: bool) -> None:
+        """Print a run's line."""
+        del plan
+        if self._task is not None:
+            self._bar.remove_task(self._task)
+            self._task = None
+        self.made += made
+        self.kept += not made
+        self.failed += manifest.counts.failed
+        counts = manifest.counts
+        took = f"{time.monotonic() - self._started:.1f} s" if made else "already there"
+        note = f", {counts.failed} FAILED" if counts.failed else ""
+        self.console.print(
+            f"{manifest.run_id}  {manifest.card.title} · {manifest.scenario.name} · "
+            f"{manifest.spec.adapter.method}: {counts.answered} of {counts.asked} "
+            f"answered{note} ({took})",
+            highlight=False,
+            markup=False,
+            soft_wrap=True,
+        )

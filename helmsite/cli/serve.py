@@ -1,0 +1,54 @@
+"""`helmsite serve`: look at a built site."""
+
+from __future__ import annotations
+
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import click
+
+from helmsite.cli.options import FOLDER
+from helmsite.errors import BuildError
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves files without a line for each request."""
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing."""
+        del format, args
+
+
+@click.command()
+@click.argument("folder", type=FOLDER, default=Path("site"))
+@click.option(
+    "--port", type=int, default=8000, show_default=True, help="0 picks a free one."
+)
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="Address to listen on."
+)
+def command(folder: Path, port: int, host: str) -> None:
+    """Serve the site in FOLDER (default: site) until Ctrl-C."""
+    if not (folder / "index.html").is_file():
+        raise BuildError(
+            f"There is no site in {folder}.", "Build it first: `helmsite build`."
+        )
+    try:
+        server = ThreadingHTTPServer(
+            (host, port), partial(Quiet, directory=str(folder))
+        )
+    except OSError as error:
+        raise BuildError(
+            f"Cannot listen on {host}:{port}: {error.strerror}.",
+            "Choose another port: --port 0 takes a free one.",
+        ) from error
+    with server:
+        click.echo(
+            f"{folder} is at http://{host}:{server.server_port}/ (Ctrl-C stops it)"
+        )
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            click.echo("\nStopped.", err=True)
