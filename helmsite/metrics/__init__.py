@@ -1,1 +1,82 @@
-"""Metrics: verdicts on replies."""
+"""Metrics: pure functions from instances and replies to scores, with their facts beside them.
+
+A metric of another package is named by an entry point of the group `helmsite.metrics`:
+
+    @text_metric(MetricFacts(name="same_length", title=..., description=..., family=...))
+    def same_length(gold: str, prediction: str) -> float: ...
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from helmsite.errors import MetricError
+from helmsite.metrics.case import Case, Exchange
+from helmsite.metrics.kinds import (
+    CaseMetric,
+    Measure,
+    RequestMetric,
+    ShownPopulation,
+    TextMetric,
+    case_metric,
+    population_metric,
+    request_metric,
+    text_metric,
+)
+from helmsite.metrics.names import REGISTRY, applicable, load
+from helmsite.metrics.scoring import score
+from helmsite.schema import PopulationMetric
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from helmsite.schema import MetricFacts
+
+__all__ = [
+    "Case",
+    "CaseMetric",
+    "Exchange",
+    "Measure",
+    "RequestMetric",
+    "ShownPopulation",
+    "TextMetric",
+    "applicable",
+    "case_metric",
+    "is_known",
+    "known",
+    "population",
+    "population_metric",
+    "request_metric",
+    "resolve",
+    "score",
+    "text_metric",
+]
+
+
+def known() -> tuple[MetricFacts, ...]:
+    """Return the facts of every known metric, those of other packages included, by name."""
+    return resolve(REGISTRY.table())
+
+
+def is_known(name: str) -> bool:
+    """Say whether there is a metric of that name; `exact_match@5` counts."""
+    try:
+        load(name)
+    except MetricError:
+        return False
+    return True
+
+
+def resolve(names: Iterable[str]) -> tuple[MetricFacts, ...]:
+    """Return the facts of metrics, in the order of their names.
+
+    Raises:
+        MetricError: a name is unknown; the nearest ones are suggested.
+    """
+    return tuple(load(name).facts for name in names)
+
+
+def population() -> tuple[PopulationMetric, ...]:
+    """Return the metrics that are computed from all instances at once, by name."""
+    found = (load(name) for name in REGISTRY.table())
+    return tuple(metric for metric in found if isinstance(metric, PopulationMetric))

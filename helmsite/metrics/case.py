@@ -1,0 +1,76 @@
+"""What a metric looks at: an instance with the requests made of it and their answers."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from helmsite.schema import AdapterSpec, Completion, Instance, Request
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One request with all its completions, in the order of their index."""
+
+    request: Request
+    completions: tuple[Completion, ...]
+
+    @property
+    def first(self) -> Completion:
+        """The first completion as it came, whatever its log-probability."""
+        return self.completions[0]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One instance in one trial: everything that was asked of it and came back.
+
+    In language modelling each window of a document is a case of its own. The exchanges
+    are in the order of mode, request_index and reference_index; there is at least one.
+    """
+
+    instance: Instance
+    adapter: AdapterSpec
+    exchanges: tuple[Exchange, ...]
+
+    @property
+    def first(self) -> Completion:
+        """The first completion of the first request."""
+        return self.exchanges[0].first
+
+    @cached_property
+    def ranked(self) -> tuple[Completion, ...]:
+        """The completions of the first request, the most probable one first."""
+        return tuple(by_logprob(self.exchanges[0].completions))
+
+    @cached_property
+    def predictions(self) -> tuple[str | None, ...]:
+        """The predicted texts, the most probable one first; None is an unknown letter."""
+        mapping = self.exchanges[0].request.output_mapping
+        texts = [completion.text.strip() for completion in self.ranked]
+        if not mapping:
+            return tuple(texts)
+        pattern = self.adapter.output_mapping_pattern
+        letters = [extract(pattern, text) for text in texts] if pattern else texts
+        return tuple(mapping.get(letter) for letter in letters)
+
+
+def by_logprob(completions: Iterable[Completion]) -> list[Completion]:
+    """Sort completions by log-probability, highest first, unknown ones last; stable."""
+    return sorted(
+        completions,
+        key=lambda c: float("inf") if c.logprob is None else -c.logprob,
+    )
+
+
+def extract(pattern: str, text: str) -> str:
+    """Return what an output_mapping_pattern finds: group 1, else the match, else ''."""
+    match = re.search(pattern, text)
+    if match is None:
+        return ""
+    return (match.group(1) or "") if match.groups() else match.group(0)

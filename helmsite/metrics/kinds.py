@@ -1,0 +1,114 @@
+"""The kinds of metrics, and the decorators that attach a metric's facts to its function.
+
+TextMetric         a gold text and a predicted text → a number
+CaseMetric         everything asked of an instance in a trial → a measure
+RequestMetric      one request and its answer → a number; the mean over the requests
+ShownPopulation    all instances at once, with a row for each to look at
+
+Nothing is registered here: a name is known by the table in `helmsite.metrics` or by an
+entry point of the group `helmsite.metrics`, and both lead to one of these objects.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from helmsite.schema import MetricFacts, PopulationMetric, Record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from helmsite.metrics.case import Case, Exchange
+
+
+class Measure(Record, frozen=True):
+    """A metric's verdict: value, and what a Score keeps beside it."""
+
+    value: float
+    weight: float | None = None
+    text: str = ""
+    details: dict[str, Any] = {}
+
+
+@dataclass(frozen=True)
+class TextMetric:
+    """Compares a gold text with a prediction; the best pair counts (HELM's rule)."""
+
+    facts: MetricFacts
+    function: Callable[[str, str], float]
+
+    def __call__(self, gold: str, prediction: str) -> float:
+        """Return the score of a prediction against one gold text."""
+        return self.function(gold, prediction)
+
+
+@dataclass(frozen=True)
+class CaseMetric:
+    """Judges an instance by all its requests of a trial; None is 'not measurable'."""
+
+    facts: MetricFacts
+    function: Callable[[Case], Measure | None]
+
+    def __call__(self, case: Case) -> Measure | None:
+        """Return the measure of a case."""
+        return self.function(case)
+
+
+@dataclass(frozen=True)
+class RequestMetric:
+    """Judges each request by itself; an instance gets the mean over its requests."""
+
+    facts: MetricFacts
+    function: Callable[[Case, Exchange], float | None]
+
+    def __call__(self, case: Case) -> Measure | None:
+        """Return the mean over the case's requests, None if one has no value."""
+        values = [self.function(case, exchange) for exchange in case.exchanges]
+        known = [value for value in values if value is not None]
+        if len(known) < len(values):
+            return None
+        return Measure(sum(known) / len(known))
+
+
+@dataclass(frozen=True)
+class ShownPopulation(PopulationMetric):
+    """A metric of all instances at once that also has a row for each instance.
+
+    The rows are for reading and sorting; `compute` gives the number. `whole` rows are
+    one per instance even where the requests of a document are judged one by one.
+    """
+
+    show: Callable[[Case], Measure | None]
+    whole: bool = False
+
+
+AnyMetric = TextMetric | CaseMetric | RequestMetric | PopulationMetric
+
+
+def text_metric(
+    facts: MetricFacts,
+) -> Callable[[Callable[[str, str], float]], TextMetric]:
+    """Attach facts to a function of a gold text and a prediction."""
+    return lambda function: TextMetric(facts, function)
+
+
+def case_metric(
+    facts: MetricFacts,
+) -> Callable[[Callable[[Case], Measure | None]], CaseMetric]:
+    """Attach facts to a function of a case."""
+    return lambda function: CaseMetric(facts, function)
+
+
+def request_metric(
+    facts: MetricFacts,
+) -> Callable[[Callable[[Case, Exchange], float | None]], RequestMetric]:
+    """Attach facts to a function of one request and its answer."""
+    return lambda function: RequestMetric(facts, function)
+
+
+def population_metric(
+    facts: MetricFacts, *inputs: str
+) -> Callable[[Callable[..., float | None]], PopulationMetric]:
+    """Attach facts, and the metrics that it is computed from, to a function of arrays."""
+    return lambda function: PopulationMetric(facts, inputs, function)

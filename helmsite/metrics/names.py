@@ -1,0 +1,215 @@
+"""Names of metrics: which there are, which go together, and what is behind each."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from msgspec import structs
+
+from helmsite.errors import ConfigError, MetricError, suggest
+from helmsite.metrics.kinds import (
+    AnyMetric,
+    CaseMetric,
+    RequestMetric,
+    TextMetric,
+)
+from helmsite.registry import Registry
+from helmsite.schema import PopulationMetric
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from helmsite.schema import Method
+
+_HOME = "helmsite.metrics"
+BUILTIN = {
+    "exact_match": f"{_HOME}.text:exact_match",
+    "quasi_exact_match": f"{_HOME}.text:quasi_exact_match",
+    "prefix_exact_match": f"{_HOME}.text:prefix_exact_match",
+    "quasi_prefix_exact_match": f"{_HOME}.text:quasi_prefix_exact_match",
+    "exact_match_indicator": f"{_HOME}.text:exact_match_indicator",
+    "f1_score": f"{_HOME}.text:f1_score",
+    "exact_set_match": f"{_HOME}.sets:exact_set_match",
+    "iou_set_match": f"{_HOME}.sets:iou_set_match",
+    "f1_set_match": f"{_HOME}.sets:f1_set_match",
+    "bits_per_byte": f"{_HOME}.language_modeling:bits_per_byte",
+    "logprob_per_byte": f"{_HOME}.language_modeling:logprob_per_byte",
+    "perplexity": f"{_HOME}.language_modeling:perplexity",
+    "logprob": f"{_HOME}.language_modeling:logprob",
+    "num_perplexity_tokens": f"{_HOME}.language_modeling:num_perplexity_tokens",
+    "num_bytes": f"{_HOME}.language_modeling:num_bytes",
+    "max_prob": f"{_HOME}.calibration:max_prob",
+    "predicted_index": f"{_HOME}.choice:predicted_index",
+    "ece_10_bin": f"{_HOME}.calibration:ece_10_bin",
+    "ece_1_bin": f"{_HOME}.calibration:ece_1_bin",
+    "selective_cov_acc_area": f"{_HOME}.calibration:selective_cov_acc_area",
+    "selective_acc@10": f"{_HOME}.calibration:selective_acc_at_10",
+    "inference_runtime": f"{_HOME}.efficiency:inference_runtime",
+    "num_prompt_tokens": f"{_HOME}.efficiency:num_prompt_tokens",
+    "num_completion_tokens": f"{_HOME}.efficiency:num_completion_tokens",
+    "num_output_tokens": f"{_HOME}.efficiency:num_output_tokens",
+    "finish_reason_length": f"{_HOME}.general:finish_reason_length",
+    "finish_reason_stop": f"{_HOME}.general:finish_reason_stop",
+    "finish_reason_endoftext": f"{_HOME}.general:finish_reason_endoftext",
+    "finish_reason_unknown": f"{_HOME}.general:finish_reason_unknown",
+    "prompt_truncated": f"{_HOME}.general:prompt_truncated",
+    "num_train_instances": f"{_HOME}.general:num_train_instances",
+    "num_references": f"{_HOME}.general:num_references",
+    "num_train_trials": f"{_HOME}.general:num_train_trials",
+    "num_instances": f"{_HOME}.general:num_instances",
+}
+REGISTRY = Registry("metric", BUILTIN)
+
+GENERAL = (
+    "num_references",
+    "num_train_trials",
+    "num_train_instances",
+    "prompt_truncated",
+    "num_prompt_tokens",
+    "num_completion_tokens",
+    "num_output_tokens",
+    "inference_runtime",
+    "finish_reason_length",
+    "finish_reason_stop",
+    "finish_reason_endoftext",
+    "finish_reason_unknown",
+    "num_instances",
+)
+LIKELIHOOD = (
+    "logprob",
+    "num_perplexity_tokens",
+    "num_bytes",
+    "bits_per_byte",
+    "logprob_per_byte",
+    "perplexity",
+)
+CALIBRATION = ("ece_10_bin", "ece_1_bin", "selective_cov_acc_area", "selective_acc@10")
+SEPARATE = ("exact_match", "predicted_index", "max_prob")
+SEPARATE_ALONE = ("predicted_index",)
+SEPARATE_RULES = {"exact_match": f"{_HOME}.choice:exact_match"}
+
+
+def is_separate(method: str) -> bool:
+    """Say whether each reference is a request of its own."""
+    return method.startswith("multiple_choice_separate")
+
+
+def _import(place: str) -> Any:
+    module, _, attribute = place.partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def completions_of(name: str) -> int:
+    """Return K of a name `metric@K`, 0 of a plain name."""
+    return int(_at_k(name)[1] or 0)
+
+
+def _at_k(name: str) -> tuple[str, str]:
+    base, _, k = name.rpartition("@")
+    return (base, k) if base and k.isdigit() else ("", "")
+
+
+def load(name: str, method: str = "") -> AnyMetric:
+    """Return the metric behind a name, under the rules of an adapter's method.
+
+    `name@K` of a text metric is the same metric over the best of K completions.
+
+    Raises:
+        MetricError: the name is unknown, or what it leads to is no metric.
+    """
+    if is_separate(method) and name in SEPARATE_RULES:
+        return _checked(name, _import(SEPARATE_RULES[name]))
+    if name in BUILTIN:
+        return _checked(name, _import(BUILTIN[name]))
+    base, k = _at_k(name)
+    table = REGISTRY.table()
+    if name not in table and base in table:
+        metric = load(base)
+        if isinstance(metric, TextMetric):
+            return TextMetric(_facts_at_k(metric, k), metric.function)
+    try:
+        return _checked(name, REGISTRY.load(name))
+    except ConfigError as error:
+        raise MetricError(
+            f"Unknown metric {name!r}.{suggest(name, table)}", error.hint
+        ) from None
+
+
+def _facts_at_k(metric: TextMetric, k: str) -> Any:
+    facts = metric.facts
+    return structs.replace(
+        facts,
+        name=f"{facts.name}@{k}",
+        title=f"{facts.title} (best of {k})",
+        description=f"{facts.description.removesuffix('.')}; the best of {k} completions counts.",
+    )
+
+
+def _checked(name: str, found: Any) -> AnyMetric:
+    kinds = (TextMetric, CaseMetric, RequestMetric, PopulationMetric)
+    if not isinstance(found, kinds) or found.facts.name != name:
+        raise MetricError(
+            f"What is installed as metric {name!r} is not a metric of that name.",
+            "Decorate its function with helmsite.metrics.text_metric(MetricFacts(...)) and give it the same name as its entry point.",
+        )
+    return found
+
+
+def _fits(name: str, method: str) -> bool:
+    """Say whether a metric means something under a method."""
+    metric = load(name)
+    if method == "language_modeling":
+        return name in (*GENERAL, *LIKELIHOOD) or _foreign(name, metric)
+    if is_separate(method):
+        return name in (*GENERAL, *SEPARATE) or _foreign(name, metric)
+    return name not in SEPARATE_ALONE
+
+
+def _foreign(name: str, metric: AnyMetric) -> bool:
+    return name not in BUILTIN and not isinstance(metric, TextMetric)
+
+
+def with_inputs(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names, each once, and behind them what they are computed from."""
+    found = list(dict.fromkeys(names))
+    for name in found:  # grows while it is read: inputs may have inputs
+        metric = load(name)
+        if isinstance(metric, PopulationMetric):
+            found.extend(i for i in metric.inputs if i not in found)
+    return tuple(found)
+
+
+def applicable(
+    method: Method, names: Iterable[str], num_outputs: int = 1
+) -> tuple[str, ...]:
+    """Return the metrics of a run: a scenario's own first, then those that come along.
+
+    Those that mean nothing under the method are left out (text metrics where nothing is
+    generated). Calibration comes along where exact_match is measured, as in HELM. With
+    `num_outputs` other than 1 each text metric has its `name@K` beside it; joint
+    multiple choice has num_outputs 5 by default, though one completion.
+
+    Raises:
+        MetricError: a name is unknown; the nearest ones are suggested.
+    """
+    own = [name for name in dict.fromkeys(names) if _fits(name, method)]
+    if is_separate(method):
+        return with_inputs([*own, *SEPARATE, *GENERAL])
+    if method == "language_modeling":
+        return with_inputs([*own, *LIKELIHOOD, *GENERAL])
+    calibration = CALIBRATION if "exact_match" in own else ()
+    own = at_k(own, num_outputs)
+    return with_inputs([*own, "max_prob", *calibration, *LIKELIHOOD, *GENERAL])
+
+
+def at_k(names: Iterable[str], num_outputs: int) -> list[str]:
+    """Return the names with `name@K` behind each text metric, if K is not 1."""
+    if num_outputs == 1:
+        return list(dict.fromkeys(names))
+    found: list[str] = []
+    for name in names:
+        found.append(name)
+        if not completions_of(name) and isinstance(load(name), TextMetric):
+            found.append(f"{name}@{num_outputs}")
+    return list(dict.fromkeys(found))
