@@ -1,1 +1,43 @@
 """Clients: models that answer requests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from helmsite.errors import ClientError
+from helmsite.registry import Registry
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from helmsite.schema import Client
+
+CLIENTS = Registry(
+    "client",
+    {
+        "fake": "helmsite.clients.fake:Fake",
+        "llamacpp": "helmsite.clients.llamacpp:LlamaCpp",
+        "ngram": "helmsite.clients.ngram:NGram",
+        "openai": "helmsite.clients.openai:OpenAI",
+    },
+)
+
+
+def create(kind: str, name: str, settings: Mapping[str, object]) -> Client:
+    """Return a client of a kind, ready to answer, for the model of a name.
+
+    Raises:
+        ConfigError: an unknown kind, or settings that the kind does not take.
+        ClientError: a package or a file is missing, or the model cannot be loaded.
+    """
+    try:
+        maker = CLIENTS.load(kind)
+    except ImportError as error:
+        raise ClientError(
+            f"The client {kind!r} of model {name!r} cannot be imported: {error}.",
+            f"Install the package that provides {error.name!r}.",
+        ) from error
+    return cast("Client", maker.from_settings(name, settings))
+
+
+__all__ = ["CLIENTS", "create"]
