@@ -1,0 +1,12 @@
+"""The archive of runs: the only code that reads or writes `runs/`.
+
+`Archive(root)` is the door. `docs/archive.md` describes the files, so that they can be
+read without helmsite.
+"""
+
+from helmsite.archive.archive import Archive, Batch
+from helmsite.archive.checking import Problem
+from helmsite.archive.indexing import Reindexed
+from helmsite.archive.journal import Journal
+
+__all__ = ["Archive", "Batch", "Journal", "Problem", "Reindexed"]

@@ -1,0 +1,367 @@
+"""The archive: the only way to and from the files of runs."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from msgspec import structs
+
+from helmsite.archive import layout, manifests, rows, staging, tables, writing
+from helmsite.archive.catalogue import Catalogue, Entry
+from helmsite.archive.checking import check
+from helmsite.archive.indexing import Reindexed, published_entry, run_entry, scan
+from helmsite.archive.journal import Journal
+from helmsite.archive.store import Store, damage
+from helmsite.errors import ArchiveError, suggest
+from helmsite.schema import Counts, FileFacts, Record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from helmsite.archive.checking import Problem
+    from helmsite.schema import (
+        Instance,
+        Manifest,
+        MetricFacts,
+        ModelIdentity,
+        PublishedStat,
+        Reply,
+        Score,
+        Stat,
+    )
+
+
+class Batch(Record, frozen=True):
+    """A file of published results: results that came without instances."""
+
+    suite: str
+    batch: str
+    path: str
+    facts: FileFacts
+
+
+class Archive:
+    """Runs in a folder or at any fsspec URL (s3://, gs://, memory://, ...).
+
+    Args:
+        root: the folder or URL; it need not exist before the first write.
+        options: what fsspec's file system takes (endpoint, credentials, ...).
+        cache: where journals and caches of a remote archive go; default: the user's
+            cache folder. A local archive keeps them in its own `_journal`, `_cache`.
+
+    Reading trusts the catalogue. Errors are ArchiveErrors that name the file.
+    """
+
+    def __init__(
+        self,
+        root: str | Path,
+        options: Mapping[str, Any] | None = None,
+        cache: Path | None = None,
+    ) -> None:
+        self._store = Store(root, options or {})
+        self._catalogue = Catalogue(self._store)
+        self._cache = cache
+
+    @property
+    def root(self) -> str:
+        """The folder or URL, as given."""
+        return self._store.root
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the files of runs can be opened by path."""
+        return self._store.local is not None
+
+    @property
+    def cache_folder(self) -> Path:
+        """A local folder for what can always be rebuilt; it may not exist yet."""
+        return self._local("_cache")
+
+    def manifests(self) -> tuple[Manifest, ...]:
+        """Return the manifest of every run, sorted by run_id."""
+        entries = self._entries().values()
+        return tuple(e.manifest for e in entries if e.manifest is not None)
+
+    def find(self, run_id: str) -> Manifest | None:
+        """Return a run's manifest, None if there is no such run."""
+        entry = self._entries().get(run_id)
+        return None if entry is None else entry.manifest
+
+    def manifest(self, run_id: str) -> Manifest:
+        """Return a run's manifest.
+
+        Raises:
+            ArchiveError: there is no such run.
+        """
+        manifest = self._entry(run_id).manifest
+        assert manifest is not None
+        return manifest
+
+    def state(self) -> str:
+        """Return 64 hex digits that change whenever a run or published batch does."""
+        lines = [
+            f"{e.kind} {e.key} {e.path} {e.sha256}\n" for e in self._entries().values()
+        ]
+        return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+    def write_run(
+        self,
+        manifest: Manifest,
+        instances: Iterable[Instance],
+        replies: Iterable[Reply],
+        scores: Iterable[Score] = (),
+        stats: Iterable[Stat] = (),
+    ) -> Manifest:
+        """Archive a run, in place of one with the same run_id; return its full manifest.
+
+        Files and counts are filled in from the rows; a run with failed or unasked
+        requests is never `complete`. An iterator of replies in the archive's order is
+        streamed.
+
+        Raises:
+            ArchiveError: a row that cannot be stored, a full disk, ...: then nothing
+                of the run is readable, or what was there before still is.
+        """
+        layout.run_path(manifest)
+        with staging.folder(self._store, manifest.run_id) as stage:
+            i_facts, rank = writing.instances(stage / "instances.parquet", instances)
+            answers = writing.replies(
+                stage / "requests.parquet",
+                replies,
+                rank,
+                manifest.spec.adapter.decoding,
+            )
+            s_facts, scored = writing.scores(stage / "scores.parquet", scores, rank)
+            files = {
+                "instances": i_facts,
+                "requests": answers.facts,
+                "scores": s_facts,
+                "stats": writing.stats(stage / "stats.parquet", stats),
+            }
+            final = _with_counts(manifest, answers, scored, files)
+            staging.publish(self._store, stage, final)
+        self._catalogue.add(run_entry(final, layout.run_path(final)))
+        return final
+
+    def write_scores(
+        self,
+        run_id: str,
+        scores: Iterable[Score],
+        stats: Iterable[Stat],
+        metrics: Sequence[MetricFacts],
+    ) -> Manifest:
+        """Put new scores and stats in place of a run's old ones; return its manifest.
+
+        Written as scores, stats, run.json: a mismatch in those alone means that this
+        was interrupted, and to score again.
+
+        Raises:
+            ArchiveError: no such run, a row that cannot be stored, a full disk, ...
+        """
+        entry = self._entry(run_id)
+        assert entry.manifest is not None
+        ids = self.table(run_id, "instances", ["instance_id", "perturbation"])
+        pairs = zip(*(c.to_pylist() for c in ids.columns), strict=True)
+        rank = {pair: place for place, pair in enumerate(pairs)}
+        with staging.folder(self._store, run_id) as stage:
+            first, second = stage / "scores.parquet", stage / "stats.parquet"
+            s_facts, scored = writing.scores(first, scores, rank)
+            files = {"scores": s_facts, "stats": writing.stats(second, stats)}
+            final = structs.replace(
+                entry.manifest,
+                metrics=tuple(metrics),
+                counts=structs.replace(entry.manifest.counts, scored=scored),
+                files={**entry.manifest.files, **files},
+            )
+            for file in (first, second):
+                self._store.put(file, f"{entry.path}/{file.name}")
+            self._store.write(
+                f"{entry.path}/{layout.MANIFEST}", manifests.encode(final)
+            )
+        self._catalogue.add(run_entry(final, entry.path))
+        return final
+
+    def remove(self, run_id: str) -> None:
+        """Delete a run.
+
+        Raises:
+            ArchiveError: there is no such run, or it cannot be deleted.
+        """
+        entry = self._entry(run_id)
+        self._store.delete(f"{entry.path}/{layout.MANIFEST}")
+        self._store.delete(entry.path)
+        self._catalogue.add(Entry(entry.key, entry.kind, entry.path, gone=True))
+
+    def file(self, run_id: str, name: str) -> str:
+        """Return where a table's Parquet file stands: a path, or a path in the store.
+
+        Raises:
+            ArchiveError: there is no such run or table.
+        """
+        return self._store.path(self._relative(run_id, name))
+
+    def table(
+        self, run_id: str, name: str, columns: Sequence[str] | None = None
+    ) -> pa.Table:
+        """Return a table of a run, or some of its columns.
+
+        Raises:
+            ArchiveError: there is no such run or table, or its file is damaged.
+        """
+        wanted = None if columns is None else list(columns)
+        return self._read(self._relative(run_id, name), wanted)
+
+    def instances(self, run_id: str) -> list[Instance]:
+        """Return a run's instances, by position."""
+        return list(rows.read_instances(self.table(run_id, "instances")))
+
+    def replies(self, run_id: str) -> Iterator[Reply]:
+        """Yield a run's replies in the order of its instances, a row group at a time."""
+        default = self.manifest(run_id).spec.adapter.decoding
+        relative = self._relative(run_id, "requests")
+        with self._store.open(relative) as source, damage(self._store.show(relative)):
+            file = pq.ParquetFile(source)
+            for group in range(file.num_row_groups):
+                yield from rows.read_replies(file.read_row_group(group), default)
+
+    def scores(self, run_id: str) -> list[Score]:
+        """Return a run's scores in the order of its instances."""
+        return list(rows.read_scores(self.table(run_id, "scores")))
+
+    def stats(self, run_id: str) -> list[Stat]:
+        """Return a run's aggregates."""
+        return list(rows.read_stats(self.table(run_id, "stats")))
+
+    def batches(self) -> tuple[Batch, ...]:
+        """Return every batch of published results, sorted by path."""
+        found = [e for e in self._entries().values() if e.facts is not None]
+        return tuple(
+            Batch(e.suite, e.batch, e.path, e.facts or FileFacts(0, 0, ""))
+            for e in sorted(found, key=lambda e: e.path)
+        )
+
+    def published_table(self, batch: Batch) -> pa.Table:
+        """Return a batch of published results as a table."""
+        return self._read(batch.path)
+
+    def published_file(self, batch: Batch) -> str:
+        """Return where a batch's Parquet file stands: a path, or one in the store."""
+        return self._store.path(batch.path)
+
+    def published(self, suite: str | None = None) -> Iterator[PublishedStat]:
+        """Yield the results that came without instances, of one suite or of all."""
+        for batch in self.batches():
+            if suite in {None, batch.suite}:
+                yield from rows.read_published(self.published_table(batch))
+
+    def write_published(
+        self, suite: str, batch: str, results: Iterable[PublishedStat]
+    ) -> Batch:
+        """Archive a batch of published results, in place of the suite's one of that name.
+
+        Raises:
+            ArchiveError: a row that cannot be stored, a full disk, ...
+        """
+        path = layout.published_path(suite, batch)
+        name = hashlib.sha256(path.encode()).hexdigest()[:16]
+        with staging.folder(self._store, f"p{name}") as stage:
+            file = stage / "published.parquet"
+            names = {"suite": suite, "batch": batch}
+            facts = writing.published(file, results, names)
+            self._store.put(file, path)
+        self._catalogue.add(published_entry(path, facts, names))
+        return Batch(suite, batch, path, facts)
+
+    def journal(self, run_id: str, identity: ModelIdentity) -> Journal:
+        """Return the journal of a run, for use in a `with` block."""
+        name = f"{layout.safe_id(run_id)}.jsonl"
+        return Journal(self._local(layout.JOURNAL) / name, identity)
+
+    def reindex(self) -> Reindexed:
+        """Bring the catalogue in line with the folders, and clear interrupted writes."""
+        cleaned = staging.clean(self._store)
+        damaged = self._catalogue.damaged()
+        self._catalogue.drop(damaged)
+        before = self._catalogue.entries()
+        after = scan(self._store).entries
+        self._catalogue.replace(after.values())
+        return Reindexed(
+            added=tuple(k for k in after if k not in before),
+            gone=tuple(k for k in before if k not in after),
+            changed=tuple(
+                k for k, e in after.items()
+                if k in before and before[k].sha256 != e.sha256
+            ),
+            cleaned=(*cleaned, *damaged),
+        )  # fmt: skip
+
+    def check(self, deep: bool = True) -> list[Problem]:
+        """Return what is wrong with the archive and what to do about it.
+
+        Args:
+            deep: also read every file (checksums, schemas, keys, values); else only
+                manifests, file sizes and the catalogue.
+        """
+        return check(self._store, self._catalogue, deep)
+
+    def _entries(self) -> dict[str, Entry]:
+        """Return what the catalogue says; an archive without one is looked through."""
+        if self._catalogue.exists():
+            return self._catalogue.entries()
+        return scan(self._store).entries
+
+    def _entry(self, run_id: str) -> Entry:
+        entries = self._entries()
+        if run_id not in entries or entries[run_id].manifest is None:
+            runs = [k for k, e in entries.items() if e.manifest is not None]
+            raise ArchiveError(
+                f"There is no run {run_id!r} in {self.root}.{suggest(run_id, runs)}",
+                "`helmsite ls runs` lists them; `helmsite check --reindex` finds runs "
+                "that were copied in.",
+            )
+        return entries[run_id]
+
+    def _relative(self, run_id: str, name: str) -> str:
+        return f"{self._entry(run_id).path}/{tables.known(name).name}.parquet"
+
+    def _read(self, relative: str, columns: list[str] | None = None) -> pa.Table:
+        with self._store.open(relative) as source, damage(self._store.show(relative)):
+            return pq.ParquetFile(source).read(columns)
+
+    def _local(self, name: str) -> Path:
+        if self._store.local is not None:
+            return self._store.local / name
+        place = hashlib.sha256(self.root.rstrip("/").encode()).hexdigest()[:16]
+        return (self._cache or _user_cache()) / place / name.lstrip("_")
+
+
+def _with_counts(
+    manifest: Manifest,
+    answers: writing.Answers,
+    scored: int,
+    files: dict[str, FileFacts],
+) -> Manifest:
+    answered, failed = answers.answered, answers.failed
+    asked = max(manifest.counts.asked, answered + failed)
+    status = manifest.status
+    if status == "complete" and answered < asked:
+        status = "partial"
+    counts = Counts(asked=asked, answered=answered, failed=failed, scored=scored)
+    return structs.replace(manifest, counts=counts, files=files, status=status)
+
+
+def _user_cache() -> Path:
+    """Return the user's cache folder for helmsite, as the system has it."""
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData/Local"))
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library/Caches"
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "helmsite"

@@ -1,0 +1,201 @@
+"""The catalogue: what an archive holds, known without looking into its folders.
+
+`_catalogue/` holds segments, zstd-compressed JSON lines, each named by a hash of its
+content and never changed. A writer adds a segment; now and then one writes all entries
+into a new segment and deletes those that it read. So nothing is ever torn or appended to
+(object stores cannot append), and writers need no lock: of two entries for the same run
+the one with the higher revision counts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from io import BytesIO
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+import pyarrow as pa
+
+from helmsite.archive import layout, manifests
+from helmsite.errors import ArchiveError
+from helmsite.schema import FileFacts, Manifest, Record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from helmsite.archive.store import Store
+
+MANY = 40
+_TRIES = 5
+_REINDEX = "Type: helmsite check --reindex."
+
+
+class Entry(Record, frozen=True):
+    """A run or a batch of published results, or that one is gone.
+
+    `sha256` is of run.json or of the batch's file; `key` is the run_id or the path.
+    """
+
+    key: str
+    kind: Literal["run", "published"]
+    path: str
+    revision: int = 0
+    sha256: str = ""
+    manifest: Manifest | None = None
+    facts: FileFacts | None = None
+    suite: str = ""
+    batch: str = ""
+    gone: bool = False
+
+
+_encoder = msgspec.json.Encoder(order="deterministic")
+_decoder = msgspec.json.Decoder(Entry)
+
+
+class _Peek(msgspec.Struct):
+    """As much of an entry as tells whether its version is known."""
+
+    path: str = ""
+    manifest: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class Catalogue:
+    """The entries of an archive. Segments that were read are kept: they never change."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._segments: dict[str, tuple[Entry, ...]] = {}
+
+    def exists(self) -> bool:
+        """Whether the archive has a catalogue (one copied by hand may lack it)."""
+        return self._store.names(layout.CATALOGUE) is not None
+
+    def entries(self) -> dict[str, Entry]:
+        """Return the newest entry of each key, sorted by key; none that is gone."""
+        newest = self._newest()
+        return {k: newest[k] for k in sorted(newest) if not newest[k].gone}
+
+    def add(self, *entries: Entry) -> None:
+        """Add entries; each counts as newer than those of its key that are there."""
+        newest = self._newest()
+        raised = [self._raise(e, newest) for e in entries]
+        if raised:
+            self._write(raised)
+        if len(self._segments) > MANY:
+            self._compact()
+
+    def replace(self, entries: Iterable[Entry]) -> None:
+        """Make these the only entries; those of before become gone."""
+        newest = self._newest()
+        mine = {e.key: self._raise(e, newest) for e in entries}
+        gone = [
+            Entry(e.key, e.kind, e.path, e.revision + 1, gone=True)
+            for key, e in newest.items()
+            if key not in mine and not e.gone
+        ]
+        before = set(self._segments)
+        self._forget(before - {self._write([*mine.values(), *gone])})
+
+    def damaged(self) -> list[str]:
+        """Return the segments that cannot be read."""
+        broken = []
+        for name in self._store.names(layout.CATALOGUE) or ():
+            blob = self._store.read(f"{layout.CATALOGUE}/{name}")
+            try:
+                if blob is not None and not _is_noise(name):
+                    _parse(blob, name)
+            except ArchiveError:
+                broken.append(f"{layout.CATALOGUE}/{name}")
+        return broken
+
+    def drop(self, segments: Iterable[str]) -> None:
+        """Delete damaged segments, whose entries are about to be found again."""
+        for path in segments:
+            self._store.delete(path)
+
+    @staticmethod
+    def _raise(entry: Entry, newest: Mapping[str, Entry]) -> Entry:
+        old = newest.get(entry.key)
+        revision = 1 if old is None else old.revision + 1
+        return msgspec.structs.replace(entry, revision=revision)
+
+    def _newest(self) -> dict[str, Entry]:
+        self._read()
+        newest: dict[str, Entry] = {}
+        for segment in self._segments.values():
+            for entry in segment:
+                old = newest.get(entry.key)
+                if old is None or _rank(entry) > _rank(old):
+                    newest[entry.key] = entry
+        return newest
+
+    def _read(self) -> None:
+        """Bring the known segments in line with the folder's."""
+        for _ in range(_TRIES):
+            found = self._store.names(layout.CATALOGUE) or ()
+            names = [n for n in found if not _is_noise(n)]
+            new = [n for n in names if n not in self._segments]
+            blobs = self._store.read_many([f"{layout.CATALOGUE}/{n}" for n in new])
+            if len(blobs) < len(new):
+                continue  # another process has just merged them: look again
+            for path, blob in sorted(blobs.items()):
+                name = path.rsplit("/", 1)[-1]
+                self._segments[name] = _parse(blob, self._store.show(path))
+            self._segments = {n: self._segments[n] for n in names}
+            return
+        raise ArchiveError(
+            f"The catalogue of {self._store.root} changes faster than it can be read.",
+            "Try again when fewer runs are being archived at once.",
+        )
+
+    def _write(self, entries: Iterable[Entry]) -> str:
+        ordered = sorted(entries, key=lambda e: (e.key, e.revision))
+        text = b"".join(_encoder.encode(e) + b"\n" for e in ordered)
+        name = f"{hashlib.sha256(text).hexdigest()[:24]}.jsonl.zst"
+        blob: bytes = pa.Codec("zstd").compress(text, asbytes=True)
+        self._store.write(f"{layout.CATALOGUE}/{name}", blob)
+        self._segments[name] = tuple(ordered)
+        return name
+
+    def _compact(self) -> None:
+        newest = self._newest()
+        before = set(self._segments)
+        self._forget(before - {self._write(newest.values())})
+
+    def _forget(self, names: Iterable[str]) -> None:
+        for name in sorted(names):
+            self._store.delete(f"{layout.CATALOGUE}/{name}")
+            self._segments.pop(name, None)
+
+
+def _is_noise(name: str) -> bool:
+    return not name.endswith(".jsonl.zst") or name.startswith(".")
+
+
+def _rank(entry: Entry) -> tuple[int, str]:
+    return entry.revision, entry.sha256
+
+
+def _parse(blob: bytes, where: str) -> tuple[Entry, ...]:
+    try:
+        with pa.input_stream(BytesIO(blob), compression="zstd") as stream:
+            text = stream.read()
+        lines = text.splitlines()
+    except (OSError, pa.ArrowException) as error:
+        raise ArchiveError(f"{where} is damaged: {error}.", _REINDEX) from error
+    try:
+        return tuple(_decoder.decode(line) for line in lines)
+    except (msgspec.MsgspecError, UnicodeError) as error:
+        for line in lines:
+            _refuse_unknown(line)
+        raise ArchiveError(f"{where} is damaged: {error}.", _REINDEX) from error
+
+
+def _refuse_unknown(line: bytes) -> None:
+    """Say so where a line is of a newer helmsite."""
+    try:
+        peek = msgspec.json.decode(line, type=_Peek)
+    except (msgspec.MsgspecError, UnicodeError):
+        return
+    if bytes(peek.manifest) != b"null":
+        manifests.decode(peek.manifest, f"{peek.path}/{layout.MANIFEST}")

@@ -1,0 +1,101 @@
+"""What the folders of an archive hold, as entries of its catalogue."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow.parquet as pq
+
+from helmsite.archive import layout, manifests
+from helmsite.archive.catalogue import Entry
+from helmsite.archive.store import damage
+from helmsite.errors import ArchiveError
+from helmsite.schema import FileFacts, Manifest, Record
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from helmsite.archive.store import Store
+
+
+class Reindexed(Record, frozen=True):
+    """What `reindex` changed: keys (run_ids, or paths of published batches)."""
+
+    added: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    cleaned: tuple[str, ...] = ()
+
+
+class Scan(NamedTuple):
+    """Every file with its size; entries by key; files that cannot be read, and why."""
+
+    files: dict[str, int]
+    entries: dict[str, Entry]
+    unreadable: dict[str, ArchiveError]
+
+
+def scan(store: Store) -> Scan:
+    """Look through all folders of an archive."""
+    files = {p: n for p, n in store.files().items() if is_data(p)}
+    entries: dict[str, Entry] = {}
+    unreadable: dict[str, ArchiveError] = {}
+    homes = [p for p in files if p.endswith(f"/{layout.MANIFEST}")]
+    for path, blob in sorted(store.read_many(homes).items()):
+        try:
+            manifest = manifests.decode(blob, store.show(path))
+        except ArchiveError as error:
+            unreadable[path] = error
+            continue
+        entry = run_entry(manifest, path.rpartition("/")[0], blob)
+        if entry.key in entries and entry.path != layout.run_path(manifest):
+            continue  # a copy: the run in its own place counts
+        entries[entry.key] = entry
+    for path in files:
+        if is_published(path):
+            try:
+                entries[path] = _read_published(store, path)
+            except ArchiveError as error:
+                unreadable[path] = error
+    return Scan(files, dict(sorted(entries.items())), unreadable)
+
+
+def run_entry(manifest: Manifest, path: str, blob: bytes | None = None) -> Entry:
+    """Return the catalogue's entry for a run in a folder."""
+    digest = hashlib.sha256(blob or manifests.encode(manifest)).hexdigest()
+    return Entry(manifest.run_id, "run", path, sha256=digest, manifest=manifest)
+
+
+def published_entry(path: str, facts: FileFacts, names: Mapping[str, str]) -> Entry:
+    """Return the catalogue's entry for a batch of published results."""
+    return Entry(
+        path,
+        "published",
+        path,
+        sha256=facts.sha256,
+        facts=facts,
+        suite=names["suite"],
+        batch=names["batch"],
+    )
+
+
+def is_data(path: str) -> bool:
+    """Whether a file belongs to a suite: not to the catalogue, journals or caches."""
+    return path.startswith("suite=")
+
+
+def is_published(path: str) -> bool:
+    """Whether a file is a batch of published results."""
+    parts = path.split("/")
+    return len(parts) == 3 and parts[1] == "published" and path.endswith(".parquet")
+
+
+def _read_published(store: Store, path: str) -> Entry:
+    blob = store.read(path) or b""
+    with store.open(path) as source, damage(store.show(path)):
+        facts = pq.ParquetFile(source).metadata
+        said = {k.decode(): v.decode() for k, v in (facts.metadata or {}).items()}
+        names = {n: said[f"helmsite.{n}"] for n in ("suite", "batch")}
+    size = FileFacts(facts.num_rows, len(blob), hashlib.sha256(blob).hexdigest())
+    return published_entry(path, size, names)
