@@ -198,9 +198,9 @@ def applicable(
         return with_inputs([*own, *SEPARATE, *GENERAL])
     if method == "language_modeling":
         return with_inputs([*own, *LIKELIHOOD, *GENERAL])
-    calibration = CALIBRATION if "exact_match" in own else ()
-    own = at_k(own, num_outputs)
-    return with_inputs([*own, "max_prob", *calibration, *LIKELIHOOD, *GENERAL])
+    calibration = CALIBRATION if "exact_match" in with_inputs(own) else ()
+    named = with_inputs([*own, "max_prob", *calibration, *LIKELIHOOD, *GENERAL])
+    return tuple(at_k(named, num_outputs))
 
 
 def at_k(names: Iterable[str], num_outputs: int) -> list[str]:
