@@ -212,16 +212,17 @@ def writer(
 
     `names` goes into the footer's key-value metadata, as `helmsite.<name>`.
 
-    zstd 3 in pages of up to 8 MB, so that what prompts share is stored once a row group;
-    no Arrow schema in the footer (it would be most of a small file).
+    zstd 9: 6 % smaller than 3 and as quick to read; writing is a fraction of a second
+    either way. Pages of up to 8 MB, so that what prompts share is stored once a row
+    group. No Arrow schema in the footer (it would be most of a small file).
     """
     facts = {"table": table.name, "schema_version": str(SCHEMA_VERSION)}
     file = pq.ParquetWriter(
         path,
         table.schema,
         compression="zstd",
-        compression_level=3,
-        use_dictionary=list(table.short),
+        compression_level=9,
+        use_dictionary=[name for name in table.short if name != "position"],
         write_statistics=list(table.short),
         data_page_size=8 << 20,
         max_rows_per_page=10_000_000,
