@@ -1,1 +1,11 @@
-"""Scenarios: where instances come from."""
+"""Scenarios: where instances come from.
+
+A scenario is one YAML file (docs/scenarios.md); `load` makes its instances, `listing`
+shows all that there are.
+"""
+
+from helmsite.scenarios.generators import GENERATORS, Generator
+from helmsite.scenarios.library import Entry, Listing, listing
+from helmsite.scenarios.loading import load
+
+__all__ = ["GENERATORS", "Entry", "Generator", "Listing", "listing", "load"]

@@ -1,0 +1,161 @@
+"""Parameters of scenarios: `dyck_language:num_parenthesis_pairs=3`."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from helmsite.errors import ConfigError, suggest
+from helmsite.schema import parse_entry
+from helmsite.schema.manifest import format_entry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from helmsite.scenarios.definition import Definition, Parameter
+
+Value = str | int | float | bool
+BOOLEANS = {"true": True, "false": False}
+RESERVED = {
+    "method": "method is an adapter setting",
+    "model": "models are named in the suite",
+    "max_train_instances": "max_train_instances is an adapter setting",
+    "num_train_trials": "num_train_trials is an adapter setting",
+    "max_eval_instances": "max_eval_instances is an adapter setting",
+    "data_augmentation": "perturbations are named in the scenario's file",
+}
+
+
+def resolve(definition: Definition, given: Mapping[str, str]) -> dict[str, Value]:
+    """Return the value of every parameter, in the order of the definition.
+
+    Raises:
+        ConfigError: every unknown, missing or impossible parameter at once.
+    """
+    known = definition.parameters
+    problems = [
+        f"Scenario {definition.name!r} has no parameter {name!r}."
+        f"{_elsewhere(name)}{suggest(name, known)}"
+        for name in given
+        if name not in known
+    ]
+    values: dict[str, Value] = {}
+    for name, parameter in known.items():
+        try:
+            values[name] = _one(name, parameter, given.get(name))
+        except ValueError as error:
+            problems.append(f"Scenario {definition.name!r}: {error}")
+    if problems:
+        raise ConfigError(problems, _usage(definition))
+    return values
+
+
+def entry(name: str, values: Mapping[str, Value]) -> str:
+    """Return the canonical run entry of a scenario and its parameters."""
+    return format_entry(name, {k: written(v) for k, v in values.items()})
+
+
+def written(value: Value) -> str:
+    """Return a parameter's value as a run entry has it: True and False as in HELM."""
+    return str(value)
+
+
+def check(name: str, parameter: Parameter) -> Iterator[str]:
+    """Yield what is wrong with the definition of a parameter."""
+    listed = [*parameter.values]
+    if parameter.default is not None:
+        listed.append(parameter.default)
+    for value in listed:
+        if not _fits(value, parameter):
+            yield f"{value!r} is not of the type {parameter.type!r}"
+        elif not _survives(name, written(value)):
+            yield f"{value!r} cannot stand in a run entry (',' followed by '=')"
+    bounds = parameter.minimum is not None or parameter.maximum is not None
+    if bounds and parameter.type not in ("integer", "number"):
+        yield "minimum and maximum are for the types integer and number"
+    if parameter.default is not None and _refusal(parameter.default, parameter):
+        yield f"the default {_refusal(parameter.default, parameter)}"
+
+
+def example(definition: Definition) -> dict[str, str]:
+    """Return parameters that work: the defaults, else the first possible value."""
+    found = {}
+    for name, parameter in definition.parameters.items():
+        if parameter.default is None:
+            first = next(iter(parameter.values), parameter.minimum)
+            typed = parameter.type == "integer" and first is not None
+            found[name] = f"<{name}>" if first is None else written(first)
+            if typed and isinstance(first, float):
+                found[name] = written(int(first))
+    return found
+
+
+def _one(name: str, parameter: Parameter, text: str | None) -> Value:
+    if text is None:
+        if parameter.default is None:
+            raise ValueError(f"the parameter {name!r} must be given.")
+        return parameter.default
+    value = _parse(name, parameter, text)
+    refusal = _refusal(value, parameter)
+    if refusal:
+        near = suggest(text, [written(v) for v in parameter.values])
+        raise ValueError(f"{name}={text} {refusal}.{near}")
+    return value
+
+
+def _parse(name: str, parameter: Parameter, text: str) -> Value:
+    if parameter.type == "string":
+        return text
+    try:
+        if parameter.type == "boolean":
+            return BOOLEANS[text.lower()]
+        if parameter.type == "integer":
+            return int(text)
+        number = float(text)
+    except (KeyError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        what = {"boolean": "True or False", "integer": "a whole number"}
+        raise ValueError(
+            f"{name}={text} must be {what.get(parameter.type, 'a number')}."
+        )
+    return number
+
+
+def _refusal(value: Value, parameter: Parameter) -> str:
+    if parameter.values and value not in parameter.values:
+        known = ", ".join(written(v) for v in parameter.values)
+        return f"is none of {known}"
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        if parameter.minimum is not None and value < parameter.minimum:
+            return f"is below the minimum of {parameter.minimum:g}"
+        if parameter.maximum is not None and value > parameter.maximum:
+            return f"is above the maximum of {parameter.maximum:g}"
+    return ""
+
+
+def _fits(value: Value, parameter: Parameter) -> bool:
+    if parameter.type == "boolean":
+        return isinstance(value, bool)
+    if isinstance(value, bool):
+        return False
+    kinds = {"string": str, "integer": int, "number": (int, float)}
+    return isinstance(value, kinds[parameter.type])  # type: ignore[arg-type]
+
+
+def _survives(name: str, text: str) -> bool:
+    return parse_entry(format_entry("x", {name: text}))[1] == {name: text}
+
+
+def _elsewhere(name: str) -> str:
+    return f" ({RESERVED[name]})" if name in RESERVED else ""
+
+
+def _usage(definition: Definition) -> str:
+    if not definition.parameters:
+        return f"Write just {definition.name}: it has no parameters."
+    known = {
+        name: "|".join(written(v) for v in p.values) or f"<{p.type}>"
+        for name, p in definition.parameters.items()
+    }
+    return f"Write it as {format_entry(definition.name, known)}"

@@ -1,0 +1,238 @@
+"""Scenario files read into definitions, with every problem of a file at once."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from helmsite.errors import ConfigError, ScenarioError, suggest
+from helmsite.scenarios import parameters, yamlfile
+from helmsite.scenarios.definition import (
+    Definition,
+    ReferenceForm,
+    References,
+    ScenarioFile,
+    Source,
+    SplitRule,
+)
+from helmsite.scenarios.generators import GENERATORS
+from helmsite.scenarios.sandbox import Sandbox
+from helmsite.scenarios.templates import PARAMETERS, Template
+from helmsite.schema import strict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+HINT = "docs/scenarios.md lists every key."
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+PERTURBATION = re.compile(r"[A-Za-z_][\w.-]*(\([^()]*\))?(~-?\d+)?")
+OF_SOURCES = (
+    *("where", "split", "input", "references", "allow_no_correct"),
+    *("sub_split", "attributes", "extra"),
+)
+SUM_TOLERANCE = 1e-9
+Problem = tuple[str, str]
+
+
+def read_file(path: Path) -> ScenarioFile:
+    """Return a scenario file, read and checked.
+
+    Raises:
+        ConfigError: with every problem of the file, each with its line.
+    """
+    data, lines = yamlfile.read(path)
+    if data is None:
+        raise ConfigError([f"{path}: the file is empty."], HINT)
+    problems: list[str] = []
+    definition = strict.read(_uniform(data), Definition, str(path), problems)
+    problems = [_with_line(problem, path, lines) for problem in problems]
+    if definition is not None:
+        problems += [
+            f"{path}:{_line(lines, field)}: '{field}': {what}"
+            for field, what in _problems(definition, tuple(data))
+        ]
+    if problems or definition is None:
+        raise ConfigError(problems, HINT)
+    return ScenarioFile(path, definition, tuple(data))
+
+
+def _uniform(data: Any) -> Any:
+    """Return the data with the short forms of keys written out."""
+    if not isinstance(data, dict):
+        return data
+    data = dict(data)
+    if isinstance(data.get("split"), str):
+        data["split"] = {"all": data["split"]}
+    if isinstance(data.get("references"), list):
+        data["references"] = {"items": data["references"]}
+    return data
+
+
+def _with_line(problem: str, path: Path, lines: dict[str, int]) -> str:
+    text = problem.removeprefix(f"{path}: ").replace("references.items[", "references[")
+    text = text.replace("'split.all'", "'split'")
+    found = re.match(r"[^']*'([^']*)'|(\S+): must be", text)
+    field = (found[1] or found[2] or "") if found else ""
+    return f"{path}:{_line(lines, field)}: {text}"
+
+
+def _line(lines: dict[str, int], field: str) -> int:
+    while field and field not in lines:
+        field = re.sub(r"(^|\.)[^.\[]*$|\[[^\[]*$", "", field)
+    return lines.get(field, 1)
+
+
+def _problems(found: Definition, keys: tuple[str, ...]) -> Iterator[Problem]:
+    if not NAME.fullmatch(found.name):
+        yield "name", "may have letters, digits and _ - . only."
+    for name, parameter in found.parameters.items():
+        if not re.fullmatch(r"[A-Za-z_]\w*", name):
+            yield f"parameters.{name}", "a parameter's name is like a variable's."
+        for problem in parameters.check(name, parameter):
+            yield f"parameters.{name}", f"{problem}."
+    if "method" not in found.adapter:
+        yield "adapter", "'method' is missing."
+    for index, name in enumerate(found.perturbations):
+        if not PERTURBATION.fullmatch(name):
+            yield f"perturbations[{index}]", "write it as name(param=value)~seed."
+    yield from _origin(found, keys)
+    yield from _split(found.split)
+    yield from _references(found.references)
+    yield from _templates(found)
+
+
+def _origin(found: Definition, keys: tuple[str, ...]) -> Iterator[Problem]:
+    if ("source" in keys) == ("generator" in keys):
+        yield "name", "give the scenario either 'source' or 'generator'."
+    elif "generator" in keys:
+        known = GENERATORS.table()
+        if found.generator not in known:
+            near = suggest(found.generator, known)
+            yield "generator", f"unknown: {found.generator!r}.{near}"
+        for key in OF_SOURCES:
+            if key in keys:
+                yield key, "does not go together with 'generator'."
+    else:
+        yield from _source(found.source, keys)
+        if "input" not in keys:
+            yield "name", "'input' is missing: a template of what a model is asked."
+
+
+def _source(source: Source, keys: tuple[str, ...]) -> Iterator[Problem]:
+    if bool(source.path) == bool(source.files):
+        yield "source", "give it either 'path' or 'files'."
+    if source.files and "split" in keys:
+        yield (
+            "split",
+            "does not go together with 'source.files', which says it already.",
+        )
+    if len(source.delimiter) > 1:
+        yield "source.delimiter", "must be one character."
+
+
+def _split(rule: SplitRule) -> Iterator[Problem]:
+    forms = {
+        "column": bool(rule.column),
+        "first": bool(rule.first),
+        "shares": bool(rule.shares),
+        "all": rule.all is not None,
+    }
+    if sum(forms.values()) > 1:
+        yield "split", "give it one of 'column', 'first' and 'shares'."
+    if rule.map and not rule.column:
+        yield "split.map", "needs 'column' beside it."
+    if rule.first and rule.rest is None:
+        yield "split", "'rest' is missing: the split of the rows after the first."
+    if rule.rest is not None and not rule.first:
+        yield "split.rest", "needs 'first' beside it."
+    for split, size in rule.first.items():
+        if size < 0 or (size >= 1 and size != int(size)):
+            yield f"split.first.{split}", "must be a number of rows or a share below 1."
+    if rule.by and not rule.shares:
+        yield "split.by", "needs 'shares' beside it."
+    if rule.shares and abs(sum(rule.shares.values()) - 1) > SUM_TOLERANCE:
+        yield "split.shares", f"must add up to 1, not {sum(rule.shares.values()):g}."
+    if any(share < 0 for share in rule.shares.values()):
+        yield "split.shares", "must not be negative."
+
+
+def _references(form: References) -> Iterator[Problem]:
+    used = [bool(form.choices), bool(form.correct), bool(form.items)]
+    if sum(used) > 1:
+        yield "references", "give it one of 'choices', 'correct' and a list."
+    for name in ("answer", "answer_is"):
+        if form.choices and not getattr(form, name):
+            yield "references", f"'{name}' is missing beside 'choices'."
+        if getattr(form, name) and not form.choices:
+            yield f"references.{name}", "needs 'choices' beside it."
+    if form.incorrect and not form.correct:
+        yield "references.incorrect", "needs 'correct' beside it."
+
+
+def _templates(found: Definition) -> Iterator[Problem]:
+    sandbox = Sandbox()
+    for field, text, free in template_texts(found):
+        try:
+            template = Template(text, sandbox)
+        except ScenarioError as error:
+            yield field, error.message
+            continue
+        for name in sorted(template.parameters - set(found.parameters)):
+            near = suggest(name, found.parameters)
+            yield field, f"there is no parameter {name!r}.{near}"
+        others = sorted(template.names - {PARAMETERS})
+        if not free and others:
+            yield field, f"can use parameters.NAME only, not {others[0]!r}."
+        if field in ("where", "split.by") and not template.is_expression:
+            yield field, "must be one {{ expression }}."
+
+
+def template_texts(found: Definition) -> Iterator[tuple[str, str, bool]]:
+    """Yield every template: its field, its text, and whether it sees a row."""
+    fixed: dict[str, Any] = {
+        "title": found.title,
+        "groups": found.groups,
+        "source.path": found.source.path,
+        **{f"source.files.{k}": v for k, v in found.source.files.items()},
+        **{f"adapter.{k}": v for k, v in found.adapter.items()},
+        **{
+            f"methods.{m}.{k}": v
+            for m, a in found.methods.items()
+            for k, v in a.items()
+        },
+    }
+    for field, value in fixed.items():
+        yield from ((at, text, False) for at, text in _each(field, value))
+    refs = found.references
+    by_row: dict[str, Any] = {
+        "where": found.where,
+        "split.by": found.split.by,
+        "input": found.input,
+        "references.choices": refs.choices,
+        "references.answer": refs.answer,
+        "references.correct": refs.correct,
+        "references.incorrect": refs.incorrect,
+        "sub_split": found.sub_split,
+        **{f"attributes.{k}": v for k, v in found.attributes.items()},
+        **{f"extra.{k}": v for k, v in found.extra.items()},
+    }
+    for index, form in enumerate(refs.items):
+        by_row |= _of_reference(f"references[{index}]", form)
+    for field, value in by_row.items():
+        yield from ((at, text, True) for at, text in _each(field, value))
+
+
+def _of_reference(field: str, form: ReferenceForm) -> dict[str, Any]:
+    names = ("text", "correct", "tags", "when")
+    return {f"{field}.{name}": getattr(form, name) for name in names}
+
+
+def _each(field: str, value: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(value, str):
+        if value:
+            yield field, value
+    elif isinstance(value, (tuple, list)):
+        for index, text in enumerate(value):
+            if isinstance(text, str):
+                yield f"{field}[{index}]", text
