@@ -12,7 +12,7 @@ def _prefix(noun: str | None, newline: bool) -> str:
 
 
 def _instructions(text: str) -> str:
-    return f"{text}\n" if text and not text.endswith("\n") else text
+    return f"{text}\n" if text else text
 
 
 def preset(
