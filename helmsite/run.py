@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from helmsite import __version__, adapters, clients, metrics, query, scenarios
 from helmsite.config import ModelConfig, Suite, SuiteEntry, override_adapter
-from helmsite.errors import ConfigError
+from helmsite.errors import ConfigError, HelmsiteError
 from helmsite.executors import LocalExecutor
 from helmsite.schema import (
     AdapterSpec,
@@ -274,10 +274,8 @@ class Runner:
                 scenario = self._load(entry.scenario)
                 override_adapter(scenario.adapter, {**suite.adapter, **entry.adapter})
                 metrics.resolve((*scenario.metrics, *entry.metrics))
-            except ConfigError as error:
-                problems += [
-                    f"{entry.scenario}: {problem}" for problem in error.problems
-                ]
+            except HelmsiteError as error:
+                problems += [f"{entry.scenario}: {text}" for text in _each(error)]
         for name in chosen:
             try:
                 self.project.model(name)
@@ -356,6 +354,10 @@ def _choose(
             "See `helmsite run --dry-run` for what it would run.",
         )
     return chosen
+
+
+def _each(error: HelmsiteError) -> tuple[str, ...]:
+    return error.problems if isinstance(error, ConfigError) else (error.message,)
 
 
 def _refuse_twins(plans: Sequence[Plan]) -> None:

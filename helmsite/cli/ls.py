@@ -9,6 +9,8 @@ import click
 from helmsite.cli.options import place
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from helmsite.cli.options import Place
 
 KINDS = ("scenarios", "models", "metrics", "suites", "runs")
@@ -37,7 +39,7 @@ class Listing(NamedTuple):
     """A table for the terminal, and what could not be listed."""
 
     heads: tuple[str, ...]
-    rows: list[tuple[str, ...]]
+    rows: Sequence[Sequence[str]]
     problems: list[str]
 
 

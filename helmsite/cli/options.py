@@ -69,7 +69,7 @@ def place(function: Callable[..., Any]) -> Callable[..., Any]:
     )
     @click.pass_context
     def wrapped(
-        ctx: click.Context, folder: Path, archive_url: str | None, **rest: Any
+        ctx: click.Context, /, folder: Path, archive_url: str | None, **rest: Any
     ) -> Any:
         return ctx.invoke(function, place=Place(folder, archive_url), **rest)
 
