@@ -236,6 +236,19 @@ def test_a_total_is_enough_for_calibrated_but_not_for_a_mean_over_tokens() -> No
     assert one("exact_match", asked, original, ORIGINAL).missing == "not measurable"
 
 
+@pytest.mark.parametrize("metric", SEPARATE)
+def test_a_reference_without_a_logprob_leaves_nothing_to_compare(metric: str) -> None:
+    asked = instance("a", "b")
+    silent = given_text((" b", None), reference_index=1)
+    replies = [*choices([-1.0]), silent]
+    assert one(metric, asked, replies, ORIGINAL).missing == "not measurable"
+
+
+def test_a_choice_is_none_where_references_are_no_requests() -> None:
+    score = one("predicted_index", instance("a", "b"), [said("a", -1.0)])
+    assert score.missing == "not measurable"
+
+
 def test_text_metrics_mean_nothing_where_nothing_is_generated() -> None:
     asked = instance("a", "b")
     score = one("f1_score", asked, choices([-1.0], [-3.0]), ORIGINAL)
@@ -304,6 +317,25 @@ def test_a_token_without_a_logprob_is_left_out_of_all_three_sums() -> None:
         "num_perplexity_tokens": 1.0,
         "num_bytes": 4.0,
     }
+
+
+def test_a_text_without_any_logprob_is_not_measurable() -> None:
+    names = metrics.applicable("language_modeling", [])[:6]
+    rows = metrics.score([instance()], [given_text(("a", None))], LANGUAGE, names)
+    assert {row.missing for row in rows} == {"not measurable"}
+    assert len(rows) == 6
+
+
+def test_a_perplexity_beyond_all_numbers_is_said_to_be_none() -> None:
+    rows = metrics.score(
+        [instance()],
+        [given_text(("a", -1e6))],
+        LANGUAGE,
+        metrics.applicable("language_modeling", []),
+    )
+    [shown] = [row for row in rows if row.metric == "perplexity"]
+    assert (shown.value, shown.missing) == (None, "nan")
+    assert population("perplexity", rows) is None
 
 
 @pytest.mark.parametrize(

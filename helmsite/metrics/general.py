@@ -66,6 +66,7 @@ def prompt_truncated(_case: Case, exchange: Exchange) -> float:
         title="In-context examples",
         description="Mean number of in-context examples in a prompt.",
         family="general_information",
+        unit="examples",
         source="HELM",
     )
 )
@@ -80,6 +81,7 @@ def num_train_instances(_case: Case, exchange: Exchange) -> float:
         title="References",
         description="Mean number of references of an instance.",
         family="general_information",
+        unit="references",
         source="HELM",
     )
 )
@@ -94,6 +96,7 @@ def num_references(case: Case, _exchange: Exchange) -> float:
         title="Trials",
         description="Number of trials, each with its own in-context examples.",
         family="general_information",
+        unit="trials",
         format="integer",
         source="HELM",
     )
@@ -113,6 +116,7 @@ num_instances = ShownPopulation(
         title="Instances",
         description="Number of instances that were answered.",
         family="general_information",
+        unit="instances",
         aggregation="population",
         format="integer",
         source="HELM",
