@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import msgspec
-from msgspec import structs
 
 from helmsite.errors import ConfigError, suggest
 from helmsite.schema import AdapterSpec, Method, preset, strict
@@ -21,38 +20,50 @@ ARGUMENTS = {
     "newline_after_output_noun": bool,
 }
 METHODS = tuple(method for method in get_args(Method) if method)
-FIELDS = frozenset(field.name for field in structs.fields(AdapterSpec))
+FIELDS = get_type_hints(AdapterSpec)
 
 
 def adapter_spec(settings: Mapping[str, Any]) -> AdapterSpec:
     """Return HELM's preset of a method with the other settings put on top.
 
     Raises:
-        ConfigError: every unknown or ill-typed setting at once.
+        ConfigError: every setting of a wrong type at once.
     """
-    problems = [
-        f"unknown adapter setting {name!r}.{suggest(name, {*FIELDS, *ARGUMENTS})}"
-        for name in settings
-        if name not in FIELDS and name not in ARGUMENTS
-    ]
     method = settings.get("method", "")
     if method not in METHODS:
         known = ", ".join(METHODS)
-        problems.append(f"unknown method {method!r}.{suggest(str(method), METHODS)}")
-        raise ConfigError(problems, f"Known methods: {known}.")
+        raise ConfigError(
+            [f"unknown method {method!r}.{suggest(str(method), METHODS)}"],
+            f"Known methods: {known}.",
+        )
+    problems: list[str] = []
     arguments = {k: v for k, v in settings.items() if k in ARGUMENTS}
     for name, value in arguments.items():
         try:
             msgspec.convert(value, ARGUMENTS[name])
         except msgspec.ValidationError as error:
             problems.append(f"{name!r}: {str(error)[0].lower()}{str(error)[1:]}.")
-    changes = {k: v for k, v in settings.items() if k in FIELDS and k not in ARGUMENTS}
+    changes = {
+        k: _typed(v, FIELDS[k])
+        for k, v in settings.items()
+        if k in FIELDS and k not in ARGUMENTS
+    }
     blank = {**msgspec.to_builtins(AdapterSpec()), **changes}
     strict.read(blank, AdapterSpec, "adapter", problems)
     if problems:
         raise ConfigError(problems, "docs/scenarios.md lists the adapter settings.")
     base = msgspec.to_builtins(preset(method, **arguments))
     return msgspec.convert({**base, **changes}, AdapterSpec)
+
+
+def _typed(value: Any, kind: Any) -> Any:
+    """Return what a template's text stands for: '5' is a number where one is wanted."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return msgspec.convert(value, kind, strict=False)
+    except msgspec.ValidationError:
+        return value
 
 
 def settings_for(

@@ -68,6 +68,9 @@ def find(name: str, search: Sequence[Path]) -> Path:
             [_twice(name, found)],
             "Give one of them another name; a built-in scenario keeps its own.",
         )
+    for path, own in named:
+        if not (own or found) and path.stem == name:
+            read_file(path)
     if not found:
         known = sorted({own for _, own in named if own})
         raise ConfigError(

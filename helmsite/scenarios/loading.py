@@ -70,11 +70,6 @@ def load(entry: str, search: Sequence[Path] = ()) -> LoadedScenario:
     method = "" if METHOD in definition.parameters else given.pop(METHOD, "")
     values = parameters.resolve(definition, given)
     render = renderer(values)
-    if definition.generator:
-        made = _generated(definition.generator, values)
-    else:
-        made = _read(definition, path.parent, values, render)
-    _check_main_split(definition, path, made.instances)
     settings = adapter.settings_for(definition.adapter, definition.methods, method)
     try:
         spec = adapter.adapter_spec(adapter.rendered(settings, render))
@@ -82,6 +77,11 @@ def load(entry: str, search: Sequence[Path] = ()) -> LoadedScenario:
         raise ConfigError(
             [f"{path}: adapter: {p}" for p in error.problems], error.hint
         ) from error
+    if definition.generator:
+        made = _generated(definition.generator, values)
+    else:
+        made = _read(definition, path.parent, values, render)
+    _check_main_split(definition, path, made.instances)
     return LoadedScenario(
         facts=_facts(definition, parameters.entry(name, values), render),
         adapter=spec,

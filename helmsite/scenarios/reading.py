@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from helmsite.errors import ConfigError, ScenarioError, suggest
 from helmsite.scenarios import parameters, yamlfile
+from helmsite.scenarios.adapter import ARGUMENTS, FIELDS, METHODS
 from helmsite.scenarios.definition import (
     Definition,
     ReferenceForm,
@@ -21,7 +22,7 @@ from helmsite.scenarios.templates import PARAMETERS, Template
 from helmsite.schema import strict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 HINT = "docs/scenarios.md lists every key."
@@ -93,6 +94,9 @@ def _problems(found: Definition, keys: tuple[str, ...]) -> Iterator[Problem]:
             yield f"parameters.{name}", f"{problem}."
     if "method" not in found.adapter:
         yield "adapter", "'method' is missing."
+    yield from _adapter("adapter", found.adapter)
+    for method, settings in found.methods.items():
+        yield from _adapter(f"methods.{method}", settings)
     for index, name in enumerate(found.perturbations):
         if not PERTURBATION.fullmatch(name):
             yield f"perturbations[{index}]", "write it as name(param=value)~seed."
@@ -100,6 +104,21 @@ def _problems(found: Definition, keys: tuple[str, ...]) -> Iterator[Problem]:
     yield from _split(found.split)
     yield from _references(found.references)
     yield from _templates(found)
+
+
+def _adapter(field: str, settings: dict[str, Any]) -> Iterator[Problem]:
+    known = {*FIELDS, *ARGUMENTS}
+    for name in settings:
+        if name not in known:
+            yield f"{field}.{name}", f"unknown setting.{suggest(name, known)}"
+    method = settings.get("method", "{")
+    if method not in METHODS and "{" not in str(method):
+        near = suggest(str(method), METHODS)
+        yield f"{field}.method", f"unknown: {method!r}.{near or _one_of(METHODS)}"
+
+
+def _one_of(names: Iterable[str]) -> str:
+    return f" Possible: {', '.join(names)}."
 
 
 def _origin(found: Definition, keys: tuple[str, ...]) -> Iterator[Problem]:

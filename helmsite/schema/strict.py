@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -62,7 +62,9 @@ def _value(
         try:
             msgspec.convert(value, kind)
         except msgspec.ValidationError as error:
-            problems.append(f"{where}: '{path}': {_reason(error)}.")
+            problems.append(
+                f"{where}: '{path}': {_reason(error)}{_options(error, kind)}."
+            )
 
 
 def _is_record(kind: object) -> bool:
@@ -73,6 +75,19 @@ def _reason(error: msgspec.ValidationError) -> str:
     text, _, at = str(error).partition(" - at ")
     inside = at.strip("`").removeprefix("$")
     return f"{text[0].lower()}{text[1:]}" + (f" at {inside}" if inside else "")
+
+
+def _options(error: msgspec.ValidationError, kind: Any) -> str:
+    if not str(error).startswith("Invalid enum value"):
+        return ""
+    return f"; possible: {', '.join(str(v) for v in _literals(kind) if v)}"
+
+
+def _literals(kind: Any) -> list[object]:
+    inner = get_args(kind)
+    if get_origin(kind) is Literal:
+        return list(inner)
+    return [value for each in inner for value in _literals(each)]
 
 
 def _say(value: object) -> str:
