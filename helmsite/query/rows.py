@@ -30,7 +30,8 @@ class Cell(Record, frozen=True):
 
     `heat` is 0 (worst of its column) to 8 (best), -1 without a good direction or value.
     `best` is set only where no other cell of the column is as good. `other_runs` are the
-    runs that could have filled the cell and were not chosen.
+    runs that could have filled the cell and were not chosen. `origin` is 'reported' for a
+    number that its source computed.
     """
 
     value: float | None = None
@@ -43,6 +44,7 @@ class Cell(Record, frozen=True):
     other_runs: tuple[str, ...] = ()
     best: bool = False
     heat: int = -1
+    origin: str = "computed"
 
 
 class Column(Record, frozen=True):

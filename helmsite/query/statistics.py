@@ -162,3 +162,11 @@ def percentile_interval(
     tail = NORMAL.cdf(-math.sqrt(n / (n - 1)) * t_quantile(n - 1))
     low, high = np.quantile(kept, [tail, 1 - tail])
     return float(np.std(kept)), float(low), float(high)
+
+
+def sign_test(first: int, second: int) -> float:
+    """Return the two-sided p-value of `first` against `second` wins, exactly binomial."""
+    n, k = first + second, min(first, second)
+    if 2 * k >= n:
+        return 1.0
+    return min(1.0, 2 * incomplete_beta(n - k, k + 1, 0.5))

@@ -1,0 +1,193 @@
+"""Tables of models: which run fills a cell, how the models compare."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from msgspec import structs
+
+from helmsite.query import ranking
+from helmsite.query.index import WORST
+from helmsite.query.rows import Cell, Column, LeaderboardRow
+from helmsite.query.sql import query
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import duckdb
+    from numpy.typing import NDArray
+
+    from helmsite.query.index import Index
+    from helmsite.query.outcomes import Outcomes
+    from helmsite.query.rows import Hole
+
+HOLES: dict[str, Hole] = {
+    "failed": "failed",
+    "not asked": "not asked",
+    "not measurable": "not measurable",
+    "nan": "not measurable",
+    "unparsed": "not measurable",
+}
+
+
+class Found(NamedTuple):
+    """One row of cells.sql."""
+
+    place: int
+    model: str
+    chosen: str
+    is_held: bool
+    value: float | None
+    origin: str | None
+    ci_low: float | None
+    ci_high: float | None
+    n_scored: int | None
+    n_asked: int | None
+    missing: str | None
+    others: list[str]
+
+    def cell(self, column: Column) -> Cell:
+        """Return the cell, without its place among the others of its column."""
+        if self.is_held:
+            reason = HOLES.get(self.missing or "", "not measurable")
+        else:
+            reason = "not asked" if column.perturbation in WORST else "not measurable"
+        return Cell(
+            value=self.value,
+            ci_low=self.ci_low,
+            ci_high=self.ci_high,
+            n_scored=self.n_scored or 0,
+            n_asked=self.n_asked or 0,
+            missing="" if self.value is not None else reason,
+            run_id=self.chosen,
+            other_runs=tuple(self.others),
+            origin=self.origin or "computed",
+        )
+
+
+def cells(
+    connection: duckdb.DuckDBPyConnection,
+    columns: Sequence[Column],
+    *,
+    by_run: bool = False,
+) -> dict[str, list[Cell]]:
+    """Return each model's cells, one per column; models with any run of them, by name.
+
+    With `by_run`, each run's cells by its id, as if it were a model of its own.
+    """
+    if not columns:
+        return {}
+    connection.register("wanted", _wanted(columns))
+    found: dict[str, list[Cell]] = {}
+    for row in map(
+        Found._make, connection.execute(query("cells"), {"by_run": by_run}).fetchall()
+    ):
+        line = found.setdefault(row.model, [Cell()] * len(columns))
+        line[row.place] = row.cell(columns[row.place])
+    for place, column in enumerate(columns):
+        values = [line[place].value for line in found.values()]
+        direction = column.metric.higher_is_better
+        heats = ranking.heats(values, direction)
+        bests = ranking.bests(values, direction)
+        for line, heat, best in zip(found.values(), heats, bests, strict=True):
+            line[place] = structs.replace(line[place], heat=heat, best=best)
+    return dict(sorted(found.items()))
+
+
+def _wanted(columns: Sequence[Column]) -> pa.Table:
+    text = pa.string()
+    return pa.table(
+        {
+            "place": pa.array(range(len(columns)), pa.int32()),
+            "scenario": pa.array([c.scenario.name for c in columns], text),
+            "metric": pa.array([c.metric.name for c in columns], text),
+            "split": pa.array([c.split for c in columns], text),
+            "perturbation": pa.array([c.perturbation for c in columns], text),
+            "computed_on": pa.array([c.computed_on for c in columns], text),
+        }
+    )
+
+
+def rows(
+    connection: duckdb.DuckDBPyConnection,
+    index: Index,
+    columns: Sequence[Column],
+    outcomes: Outcomes | None,
+) -> tuple[LeaderboardRow, ...]:
+    """Return a table's lines: best win rate first, those without one last, by name.
+
+    With `outcomes`, models get rank bands.
+    """
+    lines = cells(connection, columns)
+    values = list(lines.values())
+    table = [_present(values, place, column) for place, column in enumerate(columns)]
+    rates, counts = ranking.win_rates(table, len(lines))
+    rates = np.broadcast_to(rates, len(lines))
+    known = [None if np.isnan(rate) else float(rate) for rate in rates]
+    bands = [0] * len(lines)
+    if outcomes is not None and any(rate is not None for rate in known):
+        drawn = [
+            _drawn(values, p, column, outcomes) for p, column in enumerate(columns)
+        ]
+        draws, _ = ranking.win_rates(drawn, len(lines))
+        bands = ranking.bands(known, draws)
+    found = [
+        LeaderboardRow(
+            card=index.cards[model],
+            cells=tuple(line),
+            win_rate=rate,
+            win_rate_columns=int(count),
+            coverage=sum(c.value is not None for c in line) / len(columns),
+            band=band,
+        )
+        for (model, line), rate, count, band in zip(
+            lines.items(), known, counts, bands, strict=True
+        )
+    ]
+    return tuple(sorted(found, key=_order))
+
+
+def plain_rows(
+    connection: duckdb.DuckDBPyConnection, index: Index, columns: Sequence[Column]
+) -> tuple[LeaderboardRow, ...]:
+    """Return lines without win rates, sorted by the first column, best first."""
+    lines = cells(connection, columns)
+
+    def order(model: str) -> tuple[bool, float, str]:
+        value = lines[model][0].value
+        sign = 1 if columns[0].metric.higher_is_better is False else -1
+        return value is None, sign * ranking.rounded(value or 0.0), model
+
+    return tuple(
+        LeaderboardRow(
+            card=index.cards[model],
+            cells=tuple(lines[model]),
+            coverage=sum(c.value is not None for c in lines[model]) / len(columns),
+        )
+        for model in sorted(lines, key=order)
+    )
+
+
+def _order(row: LeaderboardRow) -> tuple[float, int, str]:
+    rate = -1.0 if row.win_rate is None else ranking.rounded(row.win_rate)
+    return -rate, row.band, row.card.name
+
+
+Values = tuple[list[int], "NDArray[np.float64]", bool | None]
+
+
+def _present(lines: Sequence[list[Cell]], place: int, column: Column) -> Values:
+    present = [m for m, line in enumerate(lines) if line[place].value is not None]
+    values = np.array([lines[m][place].value for m in present], dtype=np.float64)
+    return present, values, column.metric.higher_is_better
+
+
+def _drawn(
+    lines: Sequence[list[Cell]], place: int, column: Column, outcomes: Outcomes
+) -> Values:
+    """Return a column's values in each resample, (resamples, models with a value)."""
+    present, values, direction = _present(lines, place, column)
+    runs = [lines[m][place].run_id for m in present]
+    return present, outcomes.draws(column, runs, values), direction

@@ -1,0 +1,3 @@
+DELETE FROM run WHERE run_id IN (SELECT run_id FROM stale);
+DELETE FROM stat WHERE run_id IN (SELECT run_id FROM stale);
+DELETE FROM drawn WHERE run_id IN (SELECT run_id FROM stale);

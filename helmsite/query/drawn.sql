@@ -1,0 +1,1 @@
+SELECT draws FROM drawn WHERE run_id = ? AND metric = ? AND split = ?;

@@ -1,0 +1,252 @@
+"""What the manifests say together: scenarios, metrics, models and groups of an archive."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+from msgspec import structs
+
+from helmsite.errors import ConfigError, suggest
+from helmsite.query.rows import Column, Group
+from helmsite.query.sql import query
+from helmsite.schema import MetricFacts, parse_entry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import duckdb
+
+    from helmsite.config import SiteConfig
+    from helmsite.schema import Manifest, ModelCard, ScenarioFacts
+
+ACCURACY, CALIBRATION, EFFICIENCY = "accuracy", "calibration", "efficiency"
+WORST = ("robustness", "fairness")
+FAMILIES = (ACCURACY, CALIBRATION, *WORST, "bias", "toxicity", EFFICIENCY)
+LEADING = {CALIBRATION: "ece_10_bin", EFFICIENCY: "inference_runtime"}
+ALL, ALL_TITLE = "all", "All scenarios"
+
+
+class Held(NamedTuple):
+    """An aggregate that some run of a scenario has a value for."""
+
+    scenario: str
+    metric: str
+    split: str
+    perturbation: str
+    computed_on: str
+
+
+def newest(manifest: Manifest) -> float:
+    """Return when a run ended, in seconds since the epoch; 0 if it does not say."""
+    times = manifest.provenance
+    return times.finished_at or times.started_at or 0.0
+
+
+def base_name(scenario: str) -> str:
+    """Return a scenario's name without its parameters."""
+    return scenario.partition(":")[0]
+
+
+class Index:
+    """The runs by scenario and model, with the newest run's word on each.
+
+    Args:
+        connection: the cache; a table `entry` is added to it.
+        manifests: every run, sorted by run_id.
+        site: groups and pinned methods.
+    """
+
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        manifests: Sequence[Manifest],
+        site: SiteConfig,
+    ) -> None:
+        self.site = site
+        self.manifests = {m.run_id: m for m in manifests}
+        self.scenarios: dict[str, ScenarioFacts] = {}
+        self.cards: dict[str, ModelCard] = {}
+        self.metrics: dict[str, dict[str, MetricFacts]] = {}
+        for m in sorted(manifests, key=lambda m: (-newest(m), m.run_id)):
+            name, model = m.scenario.name, m.spec.model.name
+            self.scenarios.setdefault(name, m.scenario)
+            self.cards.setdefault(model, structs.replace(m.card, name=model))
+            known = self.metrics.setdefault(name, {})
+            for facts in m.metrics:
+                known.setdefault(facts.name, facts)
+        self.scenarios = dict(sorted(self.scenarios.items(), key=_by_title))
+        self.cards = dict(sorted(self.cards.items()))
+        connection.register("entry", self._entries())
+        rows = connection.execute(query("held")).fetchall()
+        self.held = {Held(*row[:5]): int(row[5]) for row in rows}
+        self.splits = {name: self._split(name) for name in self.scenarios}
+
+    def _entries(self) -> pa.Table:
+        rows = list(self.manifests.values())
+        texts = {
+            "run_id": [m.run_id for m in rows],
+            "scenario": [m.scenario.name for m in rows],
+            "model": [m.spec.model.name for m in rows],
+        }
+        pinned = [m.spec.adapter.method == self._pinned(m.scenario.name) for m in rows]
+        return pa.table(
+            {
+                **{name: pa.array(c, pa.string()) for name, c in texts.items()},
+                "pinned": pa.array(pinned, pa.bool_()),
+                "newest": pa.array([newest(m) for m in rows], pa.float64()),
+            }
+        )
+
+    def _pinned(self, scenario: str) -> str:
+        pinned = self.site.pinned_methods
+        return pinned.get(scenario) or pinned.get(base_name(scenario)) or "any"
+
+    def _split(self, scenario: str) -> str:
+        """Return the scenario's main split, or the one with most observations."""
+        sizes: dict[str, int] = {}
+        for held, n in self.held.items():
+            if held.scenario == scenario:
+                sizes[held.split] = max(n, sizes.get(held.split, 0))
+        main = self.scenarios[scenario].main_split
+        if main in sizes or not sizes:
+            return main
+        return max(sorted(sizes), key=lambda split: sizes[split])
+
+    def main_metric(self, scenario: str) -> MetricFacts | None:
+        """Return the metric that a scenario is known by.
+
+        The one that it names; else its first metric of accuracy, else the first with a
+        good direction. None if it has no metric at all.
+        """
+        known, main = self.metrics[scenario], self.scenarios[scenario].main_metric
+        if main:
+            return known.get(main) or MetricFacts(main, main, "", ACCURACY)
+        found = list(known.values())
+        directed = [f for f in found if f.higher_is_better is not None]
+        accurate = [f for f in found if f.family == ACCURACY]
+        return next(iter([*accurate, *directed, *found]), None)
+
+    def columns(self, scenario: str, family: str) -> list[Column]:
+        """Return the columns that a scenario adds to the table of a family."""
+        facts, split = self.scenarios[scenario], self.splits[scenario]
+        main, known = self.main_metric(scenario), self.metrics[scenario]
+        if family == ACCURACY:
+            return [] if main is None else [Column(facts, main, split)]
+        if family in WORST:
+            found = (
+                [] if main is None else [Column(facts, main, split, family, "worst")]
+            )
+        elif family in LEADING:
+            leading = known.get(LEADING[family])
+            found = [Column(facts, leading, split)] if leading else []
+        else:
+            found = [
+                Column(facts, f, split) for f in known.values() if f.family == family
+            ]
+        return [column for column in found if self.has_value(column)]
+
+    def has_value(self, column: Column) -> bool:
+        """Say whether any run has a value for a column."""
+        key = (
+            column.metric.name,
+            column.split,
+            column.perturbation,
+            column.computed_on,
+        )
+        return Held(column.scenario.name, *key) in self.held
+
+    def metric_columns(self, scenario: str) -> list[Column]:
+        """Return every metric of a scenario that has a value, the main one first."""
+        facts, split = self.scenarios[scenario], self.splits[scenario]
+        main = self.main_metric(scenario)
+        metrics = list(self.metrics[scenario].values())
+        first = [] if main is None else [main]
+        columns = [Column(facts, f, split) for f in first]
+        rest = [
+            Column(facts, f, split)
+            for f in metrics
+            if main is None or f.name != main.name
+        ]
+        worst = [
+            Column(facts, f, split, name, "worst") for name in WORST for f in first
+        ]
+        return columns + [c for c in [*worst, *rest] if self.has_value(c)]
+
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """The site's groups; without any, all scenarios and their own groups."""
+        if not self.site.groups:
+            named = {g: "" for f in self.scenarios.values() for g in sorted(f.groups)}
+            own = [
+                self._group(g, g.replace("_", " ").capitalize(), "", self._in_group(g))
+                for g in sorted(named)
+                if g != ALL
+            ]
+            everything = self._group(ALL, ALL_TITLE, "", list(self.scenarios))
+            return (everything, *own) if self.scenarios else ()
+        found = [
+            self._group(name, g.title, g.description, self._matching(g.scenarios))
+            for name, g in self.site.groups.items()
+        ]
+        if self.scenarios.keys() - {s for g in found for s in g.scenarios}:
+            name = ALL if ALL not in self.site.groups else "all_scenarios"
+            found.append(self._group(name, ALL_TITLE, "", list(self.scenarios)))
+        return tuple(found)
+
+    def _in_group(self, group: str) -> list[str]:
+        return [name for name, f in self.scenarios.items() if group in f.groups]
+
+    def _matching(self, entries: Iterable[str]) -> list[str]:
+        """Return the scenarios that a group's entries stand for, in their order."""
+        found: dict[str, None] = {}
+        for entry in entries:
+            wanted, parameters = parse_entry(entry)
+            for scenario in sorted(self.scenarios):
+                name, own = parse_entry(scenario)
+                if name == wanted and parameters.items() <= own.items():
+                    found[scenario] = None
+        return list(found)
+
+    def _group(
+        self, name: str, title: str, description: str, scenarios: Sequence[str]
+    ) -> Group:
+        metrics = [f for s in scenarios for f in self.metrics[s].values()]
+        others = sorted({f.family for f in metrics} - {*FAMILIES, ""})
+        families = tuple(
+            family
+            for family in (*FAMILIES, *others)
+            if any(
+                self.has_value(c) for s in scenarios for c in self.columns(s, family)
+            )
+        )
+        return Group(name, title, description, tuple(scenarios), families)
+
+    def group(self, name: str) -> Group:
+        """Return a group by its name.
+
+        Raises:
+            ConfigError: no such group; near names are suggested.
+        """
+        found = {group.name: group for group in self.groups}
+        return found[self.check("group", name, found)]
+
+    @staticmethod
+    def check(kind: str, name: str, known: Iterable[str]) -> str:
+        """Return a name that is known.
+
+        Raises:
+            ConfigError: it is not; near names are suggested.
+        """
+        names = list(known)
+        if name not in names:
+            raise ConfigError(
+                [f"There is no {kind} {name!r}.{suggest(name, names)}"],
+                f"Known: {', '.join(names) or 'none yet'}.",
+            )
+        return name
+
+
+def _by_title(item: tuple[str, ScenarioFacts]) -> tuple[str, str]:
+    return (item[1].title or item[0]).casefold(), item[0]

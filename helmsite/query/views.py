@@ -1,0 +1,233 @@
+"""Instances of a run with everything that was asked of them, one at a time."""
+
+from __future__ import annotations
+
+from itertools import chain, groupby, islice
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import pyarrow.compute as pc
+
+from helmsite.archive import rows as archived
+from helmsite.query.rows import InstanceView, ReplyView, RequestView, TrialView
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    import pyarrow as pa
+
+    from helmsite.archive import Archive
+    from helmsite.schema import AdapterSpec, Instance, Reply, Request, Score
+
+SAMPLE = 200
+SLICE = 500
+
+Row = TypeVar("Row")
+Item = TypeVar("Item")
+
+
+def instance_views(archive: Archive, run_id: str) -> Iterator[InstanceView]:
+    """Yield a run's instances by position, each original before its perturbed versions.
+
+    Replies are read a row group at a time, scores and instances are decoded in slices.
+    """
+    adapter = archive.manifest(run_id).spec.adapter
+    stream = archive.replies(run_id)
+    sample = list(islice(stream, SAMPLE))
+    yield from _joined(
+        _sliced(archive, run_id, "instances", archived.read_instances),
+        chain(sample, stream),
+        _sliced(archive, run_id, "scores", archived.read_scores),
+        Shared(adapter, sample),
+    )
+
+
+def one_instance(
+    archive: Archive, run_id: str, instance_id: str
+) -> tuple[InstanceView, ...]:
+    """Return an instance and its perturbed versions; none if the run has no such id."""
+    manifest = archive.manifest(run_id)
+    instances = _of(archive.table(run_id, "instances"), instance_id)
+    if not len(instances):
+        return ()
+    requests = archive.table(run_id, "requests")
+    default = manifest.spec.adapter.decoding
+    others = archived.read_replies(requests.slice(0, SAMPLE), default)
+    own = list(archived.read_replies(_of(requests, instance_id), default))
+    return tuple(
+        _joined(
+            archived.read_instances(instances),
+            own,
+            archived.read_scores(_of(archive.table(run_id, "scores"), instance_id)),
+            Shared(manifest.spec.adapter, [*others, *own]),
+        )
+    )
+
+
+def first_request(archive: Archive, run_id: str) -> Request | None:
+    """Return the first request of a run, None if it has none."""
+    first = next(archive.replies(run_id), None)
+    return None if first is None else first.request
+
+
+def _of(table: pa.Table, instance_id: str) -> pa.Table:
+    return table.filter(pc.equal(table["instance_id"], instance_id))
+
+
+def _sliced(
+    archive: Archive,
+    run_id: str,
+    name: str,
+    decode: Callable[[pa.Table], Iterable[Item]],
+) -> Iterator[Item]:
+    table = archive.table(run_id, name)
+    for start in range(0, len(table), SLICE):
+        yield from decode(table.slice(start, SLICE))
+
+
+def common_length(first: str, second: str) -> int:
+    """Return how many code points two texts begin with alike."""
+    low, high = 0, min(len(first), len(second))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if first[low:middle] == second[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+class Shared:
+    """Where the instance's own part of a prompt begins.
+
+    What comes before it, instructions and in-context examples, is the same for all
+    instances of a trial: as far as the prompts of a sample have a common beginning. In
+    there the own part begins with the last occurrence of the instance's input behind
+    its prefix; where that is not found, at the last line break that all share. 0 with a
+    single instance of unknown form.
+    """
+
+    def __init__(self, adapter: AdapterSpec, sample: Sequence[Reply]) -> None:
+        self._prefix = adapter.input_prefix
+        prompts: dict[int, list[str]] = {}
+        owners: dict[int, set[str]] = {}
+        for reply in sample:
+            request = reply.request
+            prompts.setdefault(request.trial, []).append(request.prompt)
+            owners.setdefault(request.trial, set()).add(request.instance_id)
+        self._common = {
+            trial: min(texts)[: common_length(min(texts), max(texts))]
+            for trial, texts in prompts.items()
+            if len(owners[trial]) > 1
+        }
+
+    def own_start(self, request: Request, instance: Instance) -> int:
+        """Return the code-point offset of the own part in a request's prompt."""
+        prompt = request.prompt
+        common = self._common.get(request.trial)
+        limit = len(prompt) if common is None else common_length(common, prompt)
+        for needle in (self._prefix + instance.input, instance.input):
+            found = prompt.rfind(needle, 0, limit + len(needle)) if needle else -1
+            if found >= 0:
+                return found
+        return 0 if common is None else prompt.rfind("\n", 0, limit) + 1
+
+
+class _Cursor(Generic[Row]):
+    """Rows in the order of their instances, handed out an instance at a time."""
+
+    def __init__(
+        self, rows: Iterable[Row], key: Callable[[Row], tuple[str, str]]
+    ) -> None:
+        self._groups = groupby(rows, key=key)
+        self._next = next(self._groups, None)
+
+    def take(self, key: tuple[str, str]) -> list[Row]:
+        """Return the rows of an instance, if they come next."""
+        if self._next is None or self._next[0] != key:
+            return []
+        found = list(self._next[1])
+        self._next = next(self._groups, None)
+        return found
+
+
+def _joined(
+    instances: Iterable[Instance],
+    replies: Iterable[Reply],
+    scores: Iterable[Score],
+    shared: Shared,
+) -> Iterator[InstanceView]:
+    """Put rows together that are in the same order."""
+    answers = _Cursor(
+        replies, lambda r: (r.request.instance_id, r.request.perturbation)
+    )
+    verdicts = _Cursor(scores, lambda s: (s.instance_id, s.perturbation))
+    for instance in instances:
+        key = (instance.instance_id, instance.perturbation)
+        yield InstanceView(
+            instance, _trials(instance, answers.take(key), verdicts.take(key), shared)
+        )
+
+
+def _trials(
+    instance: Instance, replies: list[Reply], scores: list[Score], shared: Shared
+) -> tuple[TrialView, ...]:
+    numbers = {r.request.trial for r in replies} | {s.trial for s in scores}
+    return tuple(
+        _trial(
+            instance,
+            number,
+            [r for r in replies if r.request.trial == number],
+            [s for s in scores if s.trial == number],
+            shared,
+        )
+        for number in sorted(numbers)
+    )
+
+
+def _trial(
+    instance: Instance,
+    number: int,
+    replies: list[Reply],
+    scores: list[Score],
+    shared: Shared,
+) -> TrialView:
+    owned: dict[int, list[Score]] = {}
+    whole = []
+    for score in scores:
+        owner = _owner(score, replies)
+        if owner is None:
+            whole.append(score)
+        else:
+            owned.setdefault(owner, []).append(score)
+    requests = []
+    numbered = enumerate(replies)
+    for _, group in groupby(numbered, key=lambda pair: pair[1].request.key):
+        members = list(group)
+        request = members[0][1].request
+        views = tuple(
+            ReplyView(r.completion, r.completion_index, tuple(owned.get(n, ())))
+            for n, r in members
+        )
+        requests.append(
+            RequestView(request, views, shared.own_start(request, instance))
+        )
+    return TrialView(number, tuple(requests), tuple(whole))
+
+
+def _owner(score: Score, replies: list[Reply]) -> int | None:
+    """Return the one reply that a score is about, None if it is about the instance."""
+    wanted = (score.request_index, score.reference_index, score.completion_index)
+    if wanted == (-1, -1, -1):
+        return None
+    found = [
+        n
+        for n, reply in enumerate(replies)
+        if reply.request.mode == "original"
+        and all(w in (-1, own) for w, own in zip(wanted, _indices(reply), strict=True))
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _indices(reply: Reply) -> tuple[int, int, int]:
+    request = reply.request
+    return request.request_index, request.reference_index, reply.completion_index
