@@ -236,6 +236,12 @@ def test_a_total_is_enough_for_calibrated_but_not_for_a_mean_over_tokens() -> No
     assert one("exact_match", asked, original, ORIGINAL).missing == "not measurable"
 
 
+def test_only_equal_scores_are_a_tie() -> None:
+    asked = instance("a", "b", right=(1,))
+    score = one("exact_match", asked, choices([-1.0000001], [-1.0]), ORIGINAL)
+    assert (score.value, score.text, score.details) == (1, "b", {})
+
+
 @pytest.mark.parametrize("metric", SEPARATE)
 def test_a_reference_without_a_logprob_leaves_nothing_to_compare(metric: str) -> None:
     asked = instance("a", "b")
