@@ -11,14 +11,15 @@ import heapq
 import math
 import random
 import time
-from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
 from helmsite.clients.ngram_model import END, WordByteTokenizer, train
-from helmsite.errors import ClientError, ConfigError, suggest
+from helmsite.clients.settings import parse
+from helmsite.clients.tokens import Step, cut
+from helmsite.errors import ClientError
 from helmsite.schema import Completion, ModelIdentity, Record, TopLogprob, Usage
 
 if TYPE_CHECKING:
@@ -33,31 +34,8 @@ CORPUS = Path(__file__).parent / "data"
 class Settings(Record, frozen=True):
     """What can be set: the longest n-gram in tokens, and the longest request."""
 
-    order: int = 3
-    max_request_length: int = 2048
-
-
-class _Step(NamedTuple):
-    token: int
-    logprob: float
-    top: tuple[TopLogprob, ...]
-
-
-def _settings(name: str, given: Mapping[str, object]) -> Settings:
-    known = Settings.__struct_fields__
-    problems = [
-        f"The ngram model {name!r} has no setting {key!r}.{suggest(key, known)}"
-        for key in sorted(set(given) - set(known))
-    ]
-    for key, least, most in (("order", 1, 5), ("max_request_length", 16, 10**9)):
-        value = given.get(key, least)
-        if type(value) is not int or not least <= value <= most:
-            text = f"{key} = {value!r}: a whole number from {least} to {most} is needed"
-            problems.append(f"The ngram model {name!r} has {text}.")
-    if problems:
-        hint = "Write settings = {order = 3} and, if needed, max_request_length."
-        raise ConfigError(problems, hint)
-    return msgspec.convert(dict(given), Settings)
+    order: Annotated[int, msgspec.Meta(ge=1, le=5)] = 3
+    max_request_length: Annotated[int, msgspec.Meta(ge=16)] = 2048
 
 
 def read_corpus(folder: Path = CORPUS) -> list[str]:
@@ -111,7 +89,7 @@ class NGram:
         Raises:
             ConfigError: a setting is unknown or out of its range.
         """
-        return cls(name, _settings(name, settings))
+        return cls(name, parse(Settings, name, settings))
 
     @property
     def identity(self) -> ModelIdentity:
@@ -185,18 +163,17 @@ class NGram:
         ids = list(context)
         steps = []
         for token in given:
-            logprob = math.log(self._model.probability(ids, token))
             top = self._top(self._model.distribution(ids), k) if k > 1 else ()
-            steps.append(_Step(token, logprob, top))
+            steps.append(self._step(token, self._model.probability(ids, token), top))
             ids.append(token)
-        return self._completion("", steps, "", with_top=k > 1)
+        return _completion("", steps, "", with_top=k > 1)
 
     def _generate(self, context: list[int], request: Request, index: int) -> Completion:
         decoding = request.decoding
         choose = _chooser(request, index)
         stops = [s.encode() for s in decoding.stop_sequences if s]
-        ids, text, reason = list(context), b"", "length"
-        steps: list[_Step] = []
+        ids, data, reason = list(context), b"", "length"
+        steps: list[Step] = []
         for _ in range(decoding.max_tokens):
             ps = self._model.distribution(ids)
             token = choose(ps)
@@ -204,34 +181,32 @@ class NGram:
                 reason = "endoftext"
                 break
             top = self._top(ps, decoding.top_k_per_token)
-            steps.append(_Step(token, math.log(ps[token]), top))
+            steps.append(self._step(token, ps[token], top))
             ids.append(token)
-            text += self._tokenizer.to_bytes([token])
-            cuts = [at for s in stops if (at := text.find(s)) >= 0]
-            if cuts:
-                reason, text = "stop", text[: min(cuts)]
-                steps = self._covering(steps, len(text))
+            data += steps[-1].data
+            if any(stop in data for stop in stops):
                 break
-        return self._completion(text.decode("utf-8", "replace"), steps, reason)
+        steps, text, is_stopped = cut(steps, decoding.stop_sequences)
+        return _completion(text, steps, "stop" if is_stopped else reason)
 
-    def _covering(self, steps: list[_Step], length: int) -> list[_Step]:
-        """Return the first steps that make up so many bytes."""
-        sizes = [len(self._tokenizer.to_bytes([s.token])) for s in steps]
-        starts = accumulate(sizes, initial=0)
-        return [s for s, at in zip(steps, starts, strict=False) if at < length]
+    def _step(self, token: int, p: float, top: tuple[TopLogprob, ...]) -> Step:
+        data = self._tokenizer.to_bytes([token])
+        return Step(data, self._tokenizer.show(token), math.log(p), top)
 
-    def _completion(
-        self, text: str, steps: list[_Step], reason: str, *, with_top: bool = True
-    ) -> Completion:
-        return Completion(
-            text=text,
-            tokens=tuple(self._tokenizer.show(s.token) for s in steps),
-            token_logprobs=tuple(s.logprob for s in steps),
-            top_logprobs=tuple(s.top for s in steps) if with_top else None,
-            logprob=math.fsum(s.logprob for s in steps),
-            finish_reason=reason,
-            usage=Usage(completion_tokens=len(steps)),
-        )
+
+def _completion(
+    text: str, steps: Sequence[Step], reason: str, *, with_top: bool = True
+) -> Completion:
+    logprobs = tuple(s.logprob for s in steps)
+    return Completion(
+        text=text,
+        tokens=tuple(s.text for s in steps),
+        token_logprobs=logprobs,
+        top_logprobs=tuple(s.top for s in steps) if with_top else None,
+        logprob=math.fsum(p for p in logprobs if p is not None),
+        finish_reason=reason,
+        usage=Usage(completion_tokens=len(steps)),
+    )
 
 
 def _chooser(request: Request, index: int) -> Callable[[list[float]], int]:

@@ -6,6 +6,8 @@ import re
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
+from helmsite.clients.tokens import token_text
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
@@ -58,11 +60,7 @@ class WordByteTokenizer:
         r"""Return one token as text, `bytes:\xNN` where it is no UTF-8 by itself."""
         if token == END:
             return "</s>"
-        raw = self._bytes[token]
-        try:
-            return raw.decode()
-        except UnicodeDecodeError:
-            return "bytes:" + "".join(f"\\x{b:02x}" for b in raw)
+        return token_text(self._bytes[token])
 
 
 class _Row(NamedTuple):
