@@ -123,27 +123,25 @@ def rows(
     lines = cells(connection, columns)
     values = list(lines.values())
     table = [_present(values, place, column) for place, column in enumerate(columns)]
-    rates, counts = ranking.win_rates(table, len(lines))
-    rates = np.broadcast_to(rates, len(lines))
-    known = [None if np.isnan(rate) else float(rate) for rate in rates]
+    rates = ranking.win_rates(ranking.column_wins(table, len(lines)))
     bands = [0] * len(lines)
-    if outcomes is not None and any(rate is not None for rate in known):
+    if outcomes is not None and any(count for _, count in rates):
         drawn = [
             _drawn(values, p, column, outcomes) for p, column in enumerate(columns)
         ]
-        draws, _ = ranking.win_rates(drawn, len(lines))
-        bands = ranking.bands(known, draws)
+        won = ranking.column_wins(drawn, len(lines))
+        bands = ranking.bands([rate for rate, _ in rates], won)
     found = [
         LeaderboardRow(
             card=index.cards[model],
             cells=tuple(line),
             win_rate=rate,
-            win_rate_columns=int(count),
+            win_rate_columns=count,
             coverage=sum(c.value is not None for c in line) / len(columns),
             band=band,
         )
-        for (model, line), rate, count, band in zip(
-            lines.items(), known, counts, bands, strict=True
+        for (model, line), (rate, count), band in zip(
+            lines.items(), rates, bands, strict=True
         )
     ]
     return tuple(sorted(found, key=_order))

@@ -1,6 +1,9 @@
--- Which aggregates any run of a scenario has a value for, and on how many observations.
-SELECT scenario, metric, split, perturbation, computed_on, max(n_asked) AS n_asked
+-- Which aggregates the runs of a scenario hold, whether any of them has a value, and on
+-- how many observations it rests at most.
+SELECT
+    scenario, metric, split, perturbation, computed_on,
+    max(n_asked) AS n_asked, bool_or(value IS NOT NULL) AS has_value
 FROM stat JOIN entry USING (run_id)
-WHERE sub_split = '' AND value IS NOT NULL
+WHERE sub_split = ''
 GROUP BY scenario, metric, split, perturbation, computed_on
 ORDER BY ALL;

@@ -80,8 +80,12 @@ class Index:
         self.cards = dict(sorted(self.cards.items()))
         connection.register("entry", self._entries())
         rows = connection.execute(query("held")).fetchall()
-        self.held = {Held(*row[:5]): int(row[5]) for row in rows}
-        self.splits = {name: self._split(name) for name in self.scenarios}
+        self._held = {Held(*row[:5]) for row in rows if row[-1]}
+        sizes: dict[str, dict[str, int]] = {name: {} for name in self.scenarios}
+        for scenario, _, split, _, _, n_asked, _ in rows:
+            before = sizes[scenario].get(split, 0)
+            sizes[scenario][split] = max(n_asked, before)
+        self.splits = {name: self._split(name, sizes[name]) for name in sizes}
 
     def _entries(self) -> pa.Table:
         rows = list(self.manifests.values())
@@ -103,12 +107,8 @@ class Index:
         pinned = self.site.pinned_methods
         return pinned.get(scenario) or pinned.get(base_name(scenario)) or "any"
 
-    def _split(self, scenario: str) -> str:
+    def _split(self, scenario: str, sizes: dict[str, int]) -> str:
         """Return the scenario's main split, or the one with most observations."""
-        sizes: dict[str, int] = {}
-        for held, n in self.held.items():
-            if held.scenario == scenario:
-                sizes[held.split] = max(n, sizes.get(held.split, 0))
         main = self.scenarios[scenario].main_split
         if main in sizes or not sizes:
             return main
@@ -155,7 +155,7 @@ class Index:
             column.perturbation,
             column.computed_on,
         )
-        return Held(column.scenario.name, *key) in self.held
+        return Held(column.scenario.name, *key) in self._held
 
     def metric_columns(self, scenario: str) -> list[Column]:
         """Return every metric of a scenario that has a value, the main one first."""
@@ -214,14 +214,12 @@ class Index:
     ) -> Group:
         metrics = [f for s in scenarios for f in self.metrics[s].values()]
         others = sorted({f.family for f in metrics} - {*FAMILIES, ""})
-        families = tuple(
+        families = [
             family
             for family in (*FAMILIES, *others)
-            if any(
-                self.has_value(c) for s in scenarios for c in self.columns(s, family)
-            )
-        )
-        return Group(name, title, description, tuple(scenarios), families)
+            if any(self.columns(scenario, family) for scenario in scenarios)
+        ]
+        return Group(name, title, description, tuple(scenarios), tuple(families))
 
     def group(self, name: str) -> Group:
         """Return a group by its name.

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from helmsite.query import statistics
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
@@ -85,14 +87,13 @@ def wins(values: Draws, higher_is_better: bool) -> Draws:
     return np.asarray((total - 0.5) / (signed.shape[-1] - 1))
 
 
-def win_rates(
+def column_wins(
     columns: Sequence[tuple[Sequence[int], Draws, bool | None]], models: int
-) -> tuple[Draws, NDArray[np.int64]]:
-    """Return mean win rates, (..., models), and the columns that each rests on.
+) -> Draws:
+    """Return the wins of each model in each column that counts; (columns, ..., models).
 
     HELM's rule: a column counts if its good direction is known and it has at least two
-    values; a model's rate is the plain mean over the columns where it has a value. NaN
-    where there is none.
+    values. NaN where a model has no value.
 
     Args:
         columns: per column the models with a value, their values (..., those models)
@@ -101,29 +102,53 @@ def win_rates(
     """
     used = [c for c in columns if c[2] is not None and len(c[0]) >= 2]
     shape = used[0][1].shape[:-1] if used else ()
-    total, count = np.zeros((*shape, models)), np.zeros(models, dtype=np.int64)
-    for present, values, higher_is_better in used:
-        total[..., list(present)] += wins(values, bool(higher_is_better))
-        count[list(present)] += 1
-    return np.where(count, total / np.maximum(count, 1), np.nan), count
+    found = np.full((len(used), *shape, models), np.nan)
+    for line, (present, values, higher_is_better) in zip(found, used, strict=True):
+        line[..., list(present)] = wins(values, bool(higher_is_better))
+    return found
 
 
-def bands(rates: Sequence[float | None], draws: Draws) -> list[int]:
+def win_rates(won: Draws) -> list[tuple[float | None, int]]:
+    """Return each model's mean win rate and the columns that it rests on.
+
+    The plain mean over the columns where the model has a value, None if there is none.
+
+    Args:
+        won: shape (columns, models).
+    """
+    found: list[tuple[float | None, int]] = []
+    for model in range(won.shape[1]):
+        known = won[~np.isnan(won[:, model]), model]
+        found.append(
+            (float(np.sum(known) / len(known)) if len(known) else None, len(known))
+        )
+    return found
+
+
+def bands(rates: Sequence[float | None], won: Draws) -> list[int]:
     """Return the rank band of each model, 1 the best, 0 without a rate.
 
-    Going down from the best, a model is in the band of the band's first model as long as
-    the 95 % interval of the difference of their win rates, over paired resamples,
-    reaches 0; else it opens the next band.
+    Going down from the best, a model is in the band of the band's first model unless it
+    can be told apart from it: unless the 95 % interval, over paired resamples, of the
+    difference of their wins over the columns that both have lies above 0.
 
     Args:
         rates: mean win rates.
-        draws: win rates in each resample; shape (resamples, models).
+        won: wins in each resample; shape (columns, resamples, models).
     """
     known = [m for m, rate in enumerate(rates) if rate is not None]
     order = sorted(known, key=lambda m: (-rounded(rates[m] or 0.0), m))
     found, band, first = [0] * len(rates), 0, -1
     for m in order:
-        if band == 0 or np.quantile(draws[:, first] - draws[:, m], 0.025) > 0:
+        if band == 0 or _told_apart(won[:, :, first] - won[:, :, m]):
             band, first = band + 1, m
         found[m] = band
     return found
+
+
+def _told_apart(gaps: Draws) -> bool:
+    """Say whether wins differ; gaps (columns, resamples), NaN where one has no value."""
+    shared = gaps[~np.isnan(gaps).any(axis=1)]
+    if not len(shared):
+        return False
+    return bool(np.quantile(shared.sum(axis=0), 0.5 - statistics.LEVEL / 2) > 0)

@@ -83,7 +83,10 @@ class Leaderboard(Record, frozen=True):
 
 
 class Group(Record, frozen=True):
-    """A named set of scenarios; `families` are those with at least one value."""
+    """A named set of scenarios.
+
+    `families` are accuracy and those others with at least one value.
+    """
 
     name: str
     title: str
@@ -215,7 +218,11 @@ class Difference(Record, frozen=True):
 
 
 class Overview(Record, frozen=True):
-    """The site in one glance; `state` digests the manifests it was built from."""
+    """The site in one glance; `state` digests the manifests it was built from.
+
+    `n_instances` and `n_requests` add up all runs; `newest` is when the last one ended,
+    in seconds since the epoch.
+    """
 
     n_models: int
     n_scenarios: int
