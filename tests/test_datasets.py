@@ -11,7 +11,11 @@ from typing import Any
 
 import pytest
 
+from helmsite.adapters import Window, adapt
 from helmsite.clients.ngram import read_corpus
+from helmsite.metrics import is_known
+from helmsite.scenarios import load
+from helmsite.schema import Request
 
 DATA = Path(__file__).parents[1] / "helmsite" / "scenarios" / "data"
 
@@ -210,3 +214,67 @@ def test_training_text_holds_no_item():
             if tuple(text[i : i + 7]) in seen
         ]
         assert shared == []
+
+
+@pytest.mark.parametrize(
+    ("entry", "train", "test", "main"),
+    [
+        ("knowledge", 36, 118, "exact_match"),
+        ("short_answers", 25, 84, "quasi_exact_match"),
+        ("plain_text", 0, 24, "bits_per_byte"),
+    ],
+)
+def test_scenario_files_load_their_sets(entry, train, test, main):
+    scenario = load(entry)
+    splits = Counter(i.split for i in scenario.instances)
+    assert splits == Counter(train=train, test=test)
+    assert scenario.facts.main_metric == main
+    assert scenario.facts.licence == "Apache-2.0"
+    assert scenario.data.sha256 == FROZEN[entry]
+    assert all(is_known(name) for name in scenario.metrics)
+
+
+def test_knowledge_instances_have_one_right_reference_and_their_attributes():
+    for row, instance in zip(KNOWLEDGE, load("knowledge").instances, strict=True):
+        assert instance.gold == (row["choices"][row["answer"]],)
+        assert [r.text for r in instance.references] == row["choices"]
+        assert instance.attributes["subject"] == (row["subject"],)
+        assert instance.attributes["level"] == (row["level"],)
+
+
+def test_every_alias_of_a_short_answer_is_a_right_reference():
+    for row, instance in zip(SHORT, load("short_answers").instances, strict=True):
+        assert list(instance.gold) == row["answers"]
+
+
+def prompts(entry: str) -> list[Request]:
+    scenario = load(entry)
+    [one] = [i for i in scenario.instances if "capital of Japan" in i.input]
+    return adapt([one], scenario.adapter, Window())
+
+
+def test_knowledge_prompts_read_as_questions_with_letters():
+    [request] = prompts("knowledge")
+    assert request.prompt == (
+        "The following are multiple choice questions (with answers) about general "
+        "knowledge.\n\n"
+        "Question: What is the capital of Japan?\n"
+        "A. Tokyo\nB. Seoul\nC. Osaka\nD. Beijing\nAnswer:"
+    )
+
+
+@pytest.mark.parametrize("kind", ["original", "calibrated"])
+def test_separate_scoring_completes_the_question_with_each_option(kind):
+    found = prompts(f"knowledge:method=multiple_choice_separate_{kind}")
+    shown = [r for r in found if r.mode == "original"]
+    assert [r.prompt[r.score_start :] for r in shown] == [
+        " Tokyo",
+        " Seoul",
+        " Osaka",
+        " Beijing",
+    ]
+    question = "Question: What is the capital of Japan?\nAnswer:"
+    assert {r.prompt[: r.score_start] for r in shown} == {question}
+    bare = {r.prompt[: r.score_start] for r in found if r.mode == "calibration"}
+    expected = {"Question: Answer:\nAnswer:"} if kind == "calibrated" else set()
+    assert bare == expected

@@ -12,9 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from helmsite.adapters import Window, adapt
 from helmsite.clients import create
 from helmsite.clients.ngram import NGram, Settings, read_corpus
 from helmsite.errors import ClientError, ConfigError
+from helmsite.scenarios import load
 from helmsite.schema import Client, Completion, Decoding, Message, Request
 
 DATA = Path(__file__).parents[1] / "helmsite" / "scenarios" / "data"
@@ -305,3 +307,31 @@ def test_a_longer_memory_answers_a_multiple_choice_question_with_a_letter():
         "Question: What does a cat say?\nA. moo\nB. miaow\nC. baa\nD. woof\nAnswer:"
     )
     assert ask(prompt, 5, max_tokens=1)[0].text in {" A", " B", " C", " D"}
+
+
+def test_windows_of_a_long_text_fit_and_are_scored_token_by_token():
+    client = NGram.from_settings("small", {"order": 3, "max_request_length": 64})
+    window = Window(
+        client.tokenizer, client.max_request_length, client.has_prefix_token
+    )
+    scenario = load("plain_text")
+    requests = adapt(scenario.instances[:4], scenario.adapter, window)
+    assert len(requests) > 12
+    shown: dict[str, str] = {}
+    for request in requests:
+        [found] = client.complete(request)
+        shown[request.instance_id] = shown.get(request.instance_id, "") + "".join(
+            found.tokens or ()
+        )
+    assert list(shown.values()) == [i.input for i in scenario.instances[:4]]
+
+
+def test_examples_are_dropped_until_a_prompt_fits():
+    client = NGram.from_settings("small", {"order": 3, "max_request_length": 200})
+    window = Window(
+        client.tokenizer, client.max_request_length, client.has_prefix_token
+    )
+    scenario = load("short_answers")
+    requests = adapt(scenario.instances, scenario.adapter, window)
+    assert {r.num_train_instances for r in requests} & {1, 2, 3, 4}
+    assert all(client.complete(r) for r in requests[:5])
