@@ -23,7 +23,7 @@ STEP = 1000
 MAX_RANGE = 10_000
 MAX_BITS = 4096
 FILTER_NAMES = (
-    "abs capitalize count d default dictsort first float int items last length list "
+    "abs capitalize count d default dictsort first items last length list "
     "lower map max min reject rejectattr reverse select selectattr sort string title "
     "trim truncate unique upper wordcount"
 )
@@ -79,6 +79,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
         own: dict[str, Callable[..., Any]] = {
             "join": self._join,
             "replace": self._replace,
+            "int": _int,
+            "float": _float,
             "round": _round,
             "sum": _sum,
             "tojson": self._tojson,
@@ -250,6 +252,24 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def _is_in(self, value: Any, items: Any) -> bool:
         return value in self._searched(items)
+
+
+def _int(value: Any, *default: Any) -> Any:
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        if default:
+            return default[0]
+        raise SecurityError(f"{str(value)[:40]!r} is not a whole number") from None
+
+
+def _float(value: Any, *default: Any) -> Any:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        if default:
+            return default[0]
+        raise SecurityError(f"{str(value)[:40]!r} is not a number") from None
 
 
 def _round(value: float, precision: int = 0) -> float:

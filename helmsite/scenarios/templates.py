@@ -162,7 +162,9 @@ def _parsed(source: str, sandbox: Sandbox) -> nodes.Template:
             "Write {{ field }} for a field and {% if ... %} for a condition.",
         ) from error
     except RecursionError as error:
-        raise ScenarioError(f"template {_short(source)}: too deeply nested.") from error
+        raise ScenarioError(
+            f"template {_short(source)}: too deeply nested.", "Write it in steps."
+        ) from error
     return tree
 
 
