@@ -1,0 +1,210 @@
+"""Instances as articles: what was asked, what came back, how it was judged."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from helmsite.render import formats
+from helmsite.render.names import anchor, digest
+from helmsite.render.options import CALIBRATED, OPTION_METHODS, options, rule
+from helmsite.render.parts import (
+    Article,
+    Clip,
+    Fact,
+    PromptView,
+    ReferenceView,
+    ReplyBlock,
+    RequestBlock,
+    Shared,
+    TrialBlock,
+)
+from helmsite.render.text import LONG, clipped, plain, text_name, visible
+from helmsite.render.tokens import tokens
+from helmsite.render.verdicts import outcome, short, verdicts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from helmsite.query.rows import InstanceView, ReplyView, RequestView, TrialView
+    from helmsite.schema import Manifest, Message, Reference, Request
+
+SHARED_LIMIT = 100_000
+
+
+class Articles:
+    """Makes articles of one run.
+
+    Long texts go to `keep(name, text)`; shared beginnings of prompts collect in
+    `shared` until a page takes them.
+    """
+
+    def __init__(self, manifest: Manifest, keep: Callable[[str, str], None]) -> None:
+        self._manifest = manifest
+        self._metrics = {m.name: m for m in manifest.metrics}
+        self._main = manifest.scenario.main_metric
+        self._method = manifest.spec.adapter.method
+        self._keep = keep
+        self._made: dict[str, Shared] = {}
+        self.shared: dict[str, Shared] = {}
+
+    def take_shared(self) -> tuple[Shared, ...]:
+        """Return the shared beginnings since the last call, in order of use."""
+        taken = tuple(self.shared.values())
+        self.shared = {}
+        return taken
+
+    def article(self, view: InstanceView) -> Article:
+        """Return an instance's article."""
+        instance = view.instance
+        chips = [f"split {instance.split}"] if instance.split else []
+        chips += [instance.sub_split] if instance.sub_split else []
+        for dimension, names in sorted(instance.attributes.items()):
+            chips.append(f"{dimension}: {', '.join(names)}")
+        return Article(
+            anchor=anchor(instance.instance_id, instance.perturbation),
+            title=instance.instance_id,
+            outcomes=tuple(short(*outcome(t, self._manifest)) for t in view.trials),
+            chips=tuple(chips),
+            perturbation=instance.perturbation,
+            input=self._clip(instance.input),
+            input_label="Input" if instance.input else "Input (empty)",
+            messages=_messages(instance.messages),
+            references=tuple(_reference(r) for r in instance.references),
+            trials=tuple(self._trial(t, view) for t in view.trials),
+        )
+
+    def _trial(self, trial: TrialView, view: InstanceView) -> TrialBlock:
+        separate = self._method in OPTION_METHODS
+        several = len(trial.requests) > 1
+        return TrialBlock(
+            label=f"Trial {trial.trial}" if len(view.trials) > 1 else "",
+            verdicts=verdicts(trial.scores, self._metrics, self._main),
+            requests=tuple(self._request(r, several) for r in trial.requests),
+            options=options(trial, view.instance, self._method) if separate else (),
+            rule=rule(self._method) if separate else "",
+            calibrated=self._method == CALIBRATED,
+        )
+
+    def _request(self, view: RequestView, several: bool) -> RequestBlock:
+        request = view.request
+        notes = []
+        if request.num_train_instances:
+            notes.append(formats.count(request.num_train_instances, "example"))
+        if request.truncated:
+            notes.append("the prompt was cut to fit the context")
+        return RequestBlock(
+            label=_label(request) if several else "",
+            prompt=self.prompt(view),
+            replies=tuple(self._reply(r, view) for r in view.replies),
+            notes=tuple(notes),
+            messages=_messages(request.messages),
+        )
+
+    def prompt(self, view: RequestView) -> PromptView:
+        """Return a request's prompt, its beginning shared with others of the page."""
+        text = view.request.prompt
+        head, own = text[: view.own_start], text[view.own_start :]
+        whole = ""
+        if len(own) > LONG or len(head) > SHARED_LIMIT:
+            whole = self._store(text)
+        shared = self._share(head) if head else None
+        return PromptView(
+            own=self._own(own, view),
+            characters=len(text),
+            kind=view.request.prompt_kind,
+            shared=shared.key if shared else "",
+            shared_characters=len(head),
+            file=whole,
+        )
+
+    def _own(self, own: str, view: RequestView) -> Markup:
+        start = view.request.score_start
+        if start is None or len(own) > LONG:
+            return self._clip(own).html
+        cut = max(0, start - view.own_start)
+        mark = Markup('{}<mark title="its log-probability is asked for">{}</mark>')
+        return mark.format(visible(own[:cut]), visible(own[cut:]))
+
+    def _share(self, head: str) -> Shared:
+        if head not in self._made:
+            html = visible(head)
+            if len(head) > SHARED_LIMIT:
+                html = clipped(head, self._store)
+            self._made[head] = Shared(f"s-{digest(head, 12)}", html, len(head))
+        made = self._made[head]
+        self.shared.setdefault(made.key, made)
+        return made
+
+    def _reply(self, reply: ReplyView, request: RequestView) -> ReplyBlock:
+        completion, start = reply.completion, request.request.score_start
+        given = start is not None
+        text = request.request.prompt[start:] if given else completion.text
+        mapping = request.request.output_mapping
+        mapped = mapping.get(text.strip(), "") if mapping else ""
+        label = "Given continuation" if given else "Completion"
+        if len(request.replies) > 1:
+            label = f"{label} {reply.completion_index + 1}"
+        return ReplyBlock(
+            label=label,
+            text=self._clip(text),
+            facts=_facts(reply),
+            verdicts=verdicts(reply.scores, self._metrics, self._main),
+            error=plain(completion.error),
+            reasoning=self._clip(completion.reasoning)
+            if completion.reasoning
+            else None,
+            tokens=tokens(completion, text),
+            mapped=plain(mapped)[:500],
+        )
+
+    def _clip(self, text: str) -> Clip:
+        if len(text) <= LONG:
+            return Clip(visible(text), len(text))
+        return Clip(clipped(text, self._store), len(text), text_name(text))
+
+    def _store(self, text: str) -> str:
+        name = text_name(text)
+        self._keep(name, text)
+        return name
+
+
+def _messages(messages: Iterable[Message]) -> tuple[Fact, ...]:
+    return tuple(Fact(plain(m.role), m.content[:LONG]) for m in messages)
+
+
+def _reference(reference: Reference) -> ReferenceView:
+    text = reference.text
+    cut = Markup('<span class="cut">… {:,} characters in all</span>').format(len(text))
+    html = visible(text[:2000]) + (cut if len(text) > 2000 else "")
+    tags = tuple(plain(t) for t in reference.tags if t != "correct")
+    return ReferenceView(html, reference.is_correct, tags)
+
+
+def _label(request: Request) -> str:
+    parts = [] if request.mode == "original" else [plain(request.mode)]
+    if request.reference_index >= 0:
+        parts.append(f"option {request.reference_index + 1}")
+    if request.request_index > 0 or not parts:
+        parts.append(f"part {request.request_index + 1}")
+    return ", ".join(parts)
+
+
+def _facts(reply: ReplyView) -> tuple[str, ...]:
+    completion, usage = reply.completion, reply.completion.usage
+    facts = []
+    if completion.finish_reason:
+        facts.append(f"finish: {plain(completion.finish_reason)}")
+    made = usage.completion_tokens
+    if made is None and completion.tokens is not None:
+        made = len(completion.tokens)
+    if made is not None:
+        facts.append(formats.count(made, "token") if made else "0 tokens")
+    if usage.prompt_tokens is not None:
+        facts.append(f"{usage.prompt_tokens:,} in the prompt")
+    if completion.duration_s is not None:
+        facts.append(formats.seconds(completion.duration_s))
+    if completion.cached:
+        facts.append("answered before this run")
+    return tuple(facts)

@@ -1,0 +1,171 @@
+"""Tables of models: cells with their interval, coverage and reason, from query's rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from helmsite.render import formats
+from helmsite.render.names import slug, up
+from helmsite.render.parts import Bar, Board, CellView, ColumnView, RowView
+from helmsite.render.text import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from helmsite.query.rows import Cell, Column, LeaderboardRow
+    from helmsite.render.names import SiteMap
+    from helmsite.schema import MetricFacts, ModelCard
+
+WIDTH = 24.0
+ARROWS = {True: ("↑", "higher is better"), False: ("↓", "lower is better")}
+Range = tuple[float, float]
+
+
+def arrow(metric: MetricFacts | None) -> tuple[str, str]:
+    """Return the arrow of a metric's good direction and its words."""
+    better = metric.higher_is_better if metric else None
+    return ("", "") if better is None else ARROWS[better]
+
+
+def model_note(card: ModelCard) -> str:
+    """Return what stands small under a model's name: creator and size."""
+    parts = [card.creator, formats.parameters(card.num_parameters)]
+    return " · ".join(plain(p) for p in parts if p)
+
+
+def span(cells: Sequence[Cell], form: str) -> Range:
+    """Return the scale of a column's bars: 0 to 1 for shares, else what occurs."""
+    if form == "share":
+        return (0.0, 1.0)
+    seen = [c.value for c in cells if c.value is not None]
+    seen += [c.ci_low for c in cells if c.ci_low is not None]
+    seen += [c.ci_high for c in cells if c.ci_high is not None]
+    return (min(seen), max(seen)) if seen else (0.0, 1.0)
+
+
+def bar(cell: Cell, scale: Range) -> Bar | None:
+    """Return a cell's interval as a thin bar, None without an interval."""
+    if cell.ci_low is None or cell.ci_high is None or cell.value is None:
+        return None
+    low, high = scale
+    width = (high - low) or 1.0
+
+    def place(x: float) -> float:
+        return round(min(max((x - low) / width, 0.0), 1.0) * WIDTH, 1)
+
+    return Bar(place(cell.ci_low), place(cell.ci_high), place(cell.value))
+
+
+def cell_view(
+    cell: Cell, metric: MetricFacts | None, href: str, scale: Range
+) -> CellView:
+    """Return a cell with all that stands behind it in its title."""
+    form = metric.format if metric else "number"
+    name = metric.title if metric else "value"
+    if cell.value is None:
+        reason = cell.missing or "not run"
+        return CellView("·", title=f"{reason}: {formats.HOLES[reason]}", href=href)
+    exact = formats.value(cell.value, form)
+    known = [f"{name} {exact}", formats.interval(cell, form)]
+    if cell.n_asked:
+        known.append(f"{cell.n_scored:,} of {cell.n_asked:,} observations scored")
+    if cell.other_runs:
+        known.append(
+            f"{formats.count(len(cell.other_runs), 'other run')} not shown here"
+        )
+    partial = cell.n_scored < cell.n_asked
+    return CellView(
+        text=exact,
+        sort=repr(round(cell.value, 9)),
+        title="; ".join(k for k in known if k),
+        href=href,
+        heat=cell.heat,
+        best=cell.best,
+        bar=bar(cell, scale),
+        part=f"{cell.n_scored:,}/{cell.n_asked:,}" if partial else "",
+    )
+
+
+def column_view(column: Column, href: str, by: str) -> ColumnView:
+    """Return a column headed by its scenario or, on a scenario's page, by its metric."""
+    mark, words = arrow(column.metric)
+    scenario = plain(column.scenario.title or column.scenario.name)
+    metric = plain(column.metric.title)
+    extra = [column.perturbation, column.computed_on]
+    extra += (
+        [column.split] if column.split not in {"", column.scenario.main_split} else []
+    )
+    detail = " · ".join(plain(e) for e in extra if e)
+    if by == "metric":
+        title, note = metric, " · ".join(p for p in (column.metric.unit, detail) if p)
+    else:
+        title, note = scenario, f"{metric} · {detail}" if detail else metric
+    key = [column.scenario.name, column.metric.name, column.split, *extra]
+    return ColumnView(
+        slug("~".join(k for k in key if k)), title, note, href, mark, words
+    )
+
+
+def bands(rows: Sequence[LeaderboardRow]) -> list[str]:
+    """Return each row's place in its band; a band of one has none."""
+    places = []
+    for i, row in enumerate(rows):
+        above = i > 0 and rows[i - 1].band == row.band
+        below = i + 1 < len(rows) and rows[i + 1].band == row.band
+        inside = "mid" if above and below else "last" if above else "first"
+        places.append(inside if row.band and (above or below) else "")
+    return places
+
+
+def win_view(row: LeaderboardRow) -> CellView:
+    """Return a row's mean win rate with the number of columns it rests on."""
+    if row.win_rate is None:
+        return CellView("·", title="no column shared with another model")
+    return CellView(
+        text=formats.value(row.win_rate, "share"),
+        sort=repr(round(row.win_rate, 9)),
+        title=f"mean win rate over {formats.count(row.win_rate_columns, 'column')}",
+        part=f"{row.win_rate_columns}",
+    )
+
+
+def board(
+    columns: Sequence[Column],
+    rows: Sequence[LeaderboardRow],
+    site: SiteMap,
+    path: str,
+    caption: str,
+    by: str = "scenario",
+) -> Board:
+    """Return a table of models for the page at `path`."""
+    root = up(path)
+    scales = [
+        span([r.cells[i] for r in rows], c.metric.format) for i, c in enumerate(columns)
+    ]
+    views = []
+    for row, place in zip(rows, bands(rows), strict=True):
+        cells = tuple(
+            cell_view(cell, column.metric, _to(root, site.run(cell.run_id)), scale)
+            for cell, column, scale in zip(row.cells, columns, scales, strict=True)
+        )
+        name = plain(row.card.title or row.card.name)
+        href = _to(root, site.model(row.card.name))
+        views.append(
+            RowView(name, href, model_note(row.card), cells, place, win_view(row))
+        )
+    heads = [
+        column_view(c, _to(root, site.scenario(c.scenario.name)), by) for c in columns
+    ]
+    kinds = {c.missing or "not run" for r in rows for c in r.cells if c.value is None}
+    return Board(
+        caption=caption,
+        columns=tuple(heads),
+        rows=tuple(views),
+        wins=any(r.win_rate is not None for r in rows),
+        bands=any(v.band for v in views),
+        holes=tuple(f"{k}: {why}" for k, why in formats.HOLES.items() if k in kinds),
+    )
+
+
+def _to(root: str, target: str) -> str:
+    return root + target if target else ""

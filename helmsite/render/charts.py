@@ -1,0 +1,123 @@
+"""Charts as inline SVG, drawn at build time: direct labels, links, no inline style."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from helmsite.render import formats
+from helmsite.schema import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from helmsite.schema import MetricFacts
+
+LABEL, PLOT, VALUE, ROW, AXIS = 210, 360, 70, 24, 44
+LIMIT = 60
+
+
+class Dot(Record, frozen=True):
+    """A labelled value with its interval and a link."""
+
+    label: str
+    href: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+def ticks(low: float, high: float) -> list[float]:
+    """Return 3 to 6 round numbers from at or below `low` to at or above `high`."""
+    if high <= low:
+        low, high = low - 0.5, high + 0.5
+    raw = (high - low) / 4
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = power * next(s for s in (1, 2, 2.5, 5, 10) if s * power >= raw * 0.999)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return [round(i * step, 10) for i in range(first, last + 1)]
+
+
+def dot_plot(dots: Sequence[Dot], metric: MetricFacts, title: str) -> Markup:
+    """Return models as dots with intervals, best at the top; '' without any.
+
+    More than 60 models are not drawn: the table beneath has them all.
+    """
+    if not dots:
+        return Markup("")
+    worst_first = metric.higher_is_better is False
+    rows = sorted(dots, key=lambda d: (d.value if worst_first else -d.value, d.label))
+    rows = rows[:LIMIT]
+    marks = _ticks_of(rows, metric)
+    height = len(rows) * ROW + AXIS
+    width = LABEL + PLOT + VALUE
+
+    def x(value: float) -> float:
+        share = (value - marks[0]) / (marks[-1] - marks[0])
+        return round(LABEL + share * PLOT, 1)
+
+    parts = [
+        Markup(
+            '<svg class="chart" viewBox="0 0 {} {}" width="{}" height="{}" role="group" '
+            'aria-label="{}">'
+        ).format(width, height, width, height, title)
+    ]
+    parts += [_axis(marks, x, len(rows) * ROW)]
+    parts += [_dot(dot, i, x, metric.format) for i, dot in enumerate(rows)]
+    better = {True: "higher is better →", False: "← lower is better", None: ""}
+    unit = f" ({metric.unit})" if metric.unit else ""
+    parts.append(
+        Markup('<text class="axis" x="{}" y="{}">{}{} {}</text>').format(
+            LABEL, height - 6, metric.title, unit, better[metric.higher_is_better]
+        )
+    )
+    return Markup("").join([*parts, Markup("</svg>")])
+
+
+def _ticks_of(rows: Sequence[Dot], metric: MetricFacts) -> list[float]:
+    if metric.format == "share":
+        return [0.0, 0.25, 0.5, 0.75, 1.0]
+    edges = [e for d in rows for e in (d.value, d.low, d.high) if e is not None]
+    return ticks(min(edges), max(edges))
+
+
+def _axis(marks: Sequence[float], x: Callable[[float], float], bottom: int) -> Markup:
+    lines = [
+        Markup(
+            '<line class="grid" x1="{0}" x2="{0}" y1="0" y2="{1}"/>'
+            '<text class="tick" x="{0}" y="{2}">{3}</text>'
+        ).format(x(m), bottom, bottom + 14, f"{m:g}".replace("-", formats.MINUS))
+        for m in marks
+    ]
+    return Markup("").join(lines)
+
+
+def _dot(dot: Dot, row: int, x: Callable[[float], float], form: str) -> Markup:
+    y = row * ROW + ROW / 2
+    reach = Markup("")
+    words = f"{dot.label}: {formats.value(dot.value, form)}"
+    if dot.low is not None and dot.high is not None:
+        words += f", 95 % interval {formats.rough(dot.low, form)} to {formats.rough(dot.high, form)}"
+        reach = Markup(
+            '<line class="reach" x1="{}" x2="{}" y1="{y}" y2="{y}"/>'
+        ).format(x(dot.low), x(dot.high), y=y)
+    label = dot.label if len(dot.label) <= 30 else f"{dot.label[:29]}…"
+    return Markup(
+        '<a href="{href}"><title>{words}</title>'
+        '<text class="name" x="{name}" y="{base}">{label}</text>{reach}'
+        '<circle class="dot" cx="{cx}" cy="{y}" r="4"/>'
+        '<text class="value" x="{end}" y="{base}">{value}</text></a>'
+    ).format(
+        href=dot.href,
+        words=words,
+        name=LABEL - 12,
+        base=y + 4.5,
+        label=label,
+        reach=reach,
+        cx=x(dot.value),
+        y=y,
+        end=LABEL + PLOT + 12,
+        value=formats.value(dot.value, form),
+    )

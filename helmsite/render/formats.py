@@ -1,0 +1,128 @@
+"""Numbers as people read them."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from helmsite.query.rows import Cell
+
+DOT = "·"
+MINUS = "−"
+FAMILY_ORDER = (
+    "accuracy",
+    "calibration",
+    "robustness",
+    "fairness",
+    "bias",
+    "toxicity",
+    "efficiency",
+)
+HOLES = {
+    "not run": "this model was not run here",
+    "not measurable": "the metric is not defined for this run",
+    "failed": "every request failed",
+    "not asked": "the run stopped before any instance was asked",
+}
+
+
+def significant(value: float) -> str:
+    """Return three significant digits, without an exponent where that is readable."""
+    size = abs(value)
+    if value == 0:
+        return "0"
+    if size >= 1e9 or size < 1e-5:
+        return f"{value:.2e}".replace("-", MINUS)
+    places = max(0, 2 - math.floor(math.log10(size)))
+    return f"{value:,.{places}f}".replace("-", MINUS)
+
+
+def value(number: float, form: str = "number") -> str:
+    """Return a value in its metric's format: a share has three decimals."""
+    if form == "share":
+        return f"{number:.3f}".replace("-", MINUS)
+    if form == "integer":
+        return f"{number:,.0f}".replace("-", MINUS)
+    shown = significant(number)
+    return f"{shown} s" if form == "seconds" else shown
+
+
+def rough(number: float, form: str = "number") -> str:
+    """Return a value for a sentence: two decimals for a share, else as in a table."""
+    if form == "share" and (0.005 <= number <= 0.995 or number in {0, 1}):
+        return f"{number:.2f}" if number not in {0, 1} else str(int(number))
+    return value(number, form)
+
+
+def interval(cell: Cell, form: str = "number") -> str:
+    """Return '95 % interval 0.25 to 0.37', '' without one."""
+    if cell.ci_low is None or cell.ci_high is None:
+        return ""
+    return f"95 % interval {rough(cell.ci_low, form)} to {rough(cell.ci_high, form)}"
+
+
+def count(number: int, noun: str = "", plural: str = "") -> str:
+    """Return '1,200 runs', '1 run' or 'no runs'; a bare number without a noun."""
+    if not noun:
+        return f"{number:,}"
+    word = noun if number == 1 else plural or f"{noun}s"
+    return f"{number:,} {word}" if number else f"no {word}"
+
+
+def parameters(number: int | None) -> str:
+    """Return a model's size, as in 135M or 7.2B; '' if unknown."""
+    if not number:
+        return ""
+    for unit, size in (("T", 1e12), ("B", 1e9), ("M", 1e6), ("K", 1e3)):
+        if number >= size:
+            return f"{number / size:.3g}{unit}"
+    return str(number)
+
+
+def moment(seconds: float | None) -> str:
+    """Return a UTC date and time, '' if unknown."""
+    if seconds is None:
+        return ""
+    at = dt.datetime.fromtimestamp(seconds, dt.UTC)
+    return at.strftime("%Y-%m-%d %H:%M UTC")
+
+
+def day(seconds: float | None) -> str:
+    """Return a UTC date, '' if unknown."""
+    return moment(seconds)[:10]
+
+
+def seconds(number: float) -> str:
+    """Return a duration: 12 ms, 1.23 s, 4 min 5 s."""
+    if number < 1:
+        return f"{number * 1000:.0f} ms"
+    if number < 100:
+        return f"{significant(number)} s"
+    minutes, rest = divmod(round(number), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+def size(number: int) -> str:
+    """Return a size in bytes, as in 89 KB."""
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
+        if number >= factor:
+            return f"{number / factor:.3g} {unit}"
+    return f"{number} bytes"
+
+
+def listed(words: Sequence[str], joint: str = "and") -> str:
+    """Return words as in a sentence: a, b and c."""
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} {joint} {words[-1]}"
+
+
+def families(names: Sequence[str]) -> list[str]:
+    """Return families in HELM's order, unknown ones last and by name."""
+    known = {name: place for place, name in enumerate(FAMILY_ORDER)}
+    return sorted(names, key=lambda n: (known.get(n, len(known)), n))

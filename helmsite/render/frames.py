@@ -1,0 +1,59 @@
+"""What stands around every page: title, breadcrumbs, and the quiet last line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from helmsite.render import formats
+from helmsite.render.names import up
+from helmsite.render.parts import Frame, Link
+
+if TYPE_CHECKING:
+    from helmsite.config import SiteConfig
+    from helmsite.query.rows import Overview
+    from helmsite.render.names import SiteMap
+
+
+class Frames:
+    """Makes the frames of a site's pages."""
+
+    def __init__(
+        self,
+        config: SiteConfig,
+        site_map: SiteMap,
+        overview: Overview,
+        titles: dict[str, str],
+    ) -> None:
+        self._config = config
+        self._titles = titles
+        self.map = site_map
+        date = formats.day(overview.newest)
+        self._state = f"built from archive state {overview.state[:12] or 'empty'}"
+        self._state += f", newest run of {date}" if date else ""
+
+    def model_title(self, name: str) -> str:
+        """Return a model's title, its name where it has none."""
+        return self._titles.get(name) or name
+
+    def frame(
+        self,
+        path: str,
+        title: str,
+        section: str,
+        crumbs: tuple[Link, ...] = (),
+        state: str = "",
+        download: str = "",
+    ) -> Frame:
+        """Return a page's frame; `state` is the archive's unless given."""
+        base = self._config.base_url.rstrip("/")
+        return Frame(
+            title=title,
+            site=self._config.title,
+            root=up(path),
+            path=path,
+            permalink=f"{base}/{path}" if base else path.rsplit("/", 1)[-1],
+            section=section,
+            state=state or self._state,
+            crumbs=crumbs,
+            download=download,
+        )

@@ -1,0 +1,93 @@
+"""File names and addresses: safe on every system, stable, relative."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+SAFE = re.compile(r"[A-Za-z0-9._-]{1,80}")
+RESERVED = {"con", "prn", "aux", "nul", "index", ""}
+
+
+def digest(text: str, length: int = 8) -> str:
+    """Return the first hex digits of a text's SHA-256."""
+    raw = text.encode("utf-8", "surrogatepass")
+    return hashlib.sha256(raw).hexdigest()[:length]
+
+
+def slug(name: str) -> str:
+    """Return a name of `[A-Za-z0-9._-]`, at most 80 characters, without a leading dot.
+
+    Different names may share a slug: see `assign`.
+    """
+    return re.sub(r"[^A-Za-z0-9._]+", "-", name)[:80].strip("-.")
+
+
+def assign(names: Iterable[str]) -> dict[str, str]:
+    """Return a slug for each name; no two are equal, not even in another case.
+
+    Names that share a slug all get a hash, so that none depends on the others' order.
+    """
+    wanted = {name: slug(name) for name in sorted(set(names))}
+    count: dict[str, int] = {}
+    for short in wanted.values():
+        count[short.lower()] = count.get(short.lower(), 0) + 1
+    return {
+        name: f"{short[:70]}-{digest(name)}".lstrip("-")
+        if count[short.lower()] > 1 or short.lower() in RESERVED
+        else short
+        for name, short in wanted.items()
+    }
+
+
+def anchor(instance_id: str, perturbation: str = "") -> str:
+    """Return the id of an instance's article: readable, the same in every build."""
+    if not perturbation and SAFE.fullmatch(instance_id):
+        return f"i-{instance_id}"
+    key = f"{instance_id}\0{perturbation}"
+    readable = slug(f"{instance_id[:40]} {perturbation[:40]}")
+    return f"i-{readable}-{digest(key)}"
+
+
+class SiteMap:
+    """Where each thing's page is, as a path from the site's root."""
+
+    def __init__(
+        self,
+        groups: Iterable[str],
+        scenarios: Iterable[str],
+        models: Iterable[str],
+        runs: Iterable[str],
+    ) -> None:
+        self._groups = assign(groups)
+        self._scenarios = assign(scenarios)
+        self._models = assign(models)
+        self._runs = assign(runs)
+
+    def board(self, group: str, family: str) -> str:
+        """Return the leaderboard of a group and a family of metrics."""
+        return f"groups/{self._groups[group]}/{slug(family)}.html"
+
+    def scenario(self, name: str) -> str:
+        """Return a scenario's page; '' if the site has none."""
+        known = self._scenarios.get(name)
+        return f"scenarios/{known}/index.html" if known else ""
+
+    def model(self, name: str) -> str:
+        """Return a model's page; '' if the site has none."""
+        known = self._models.get(name)
+        return f"models/{known}/index.html" if known else ""
+
+    def run(self, run_id: str, page: int | None = None) -> str:
+        """Return a run's page, or one of its pages of instances; '' if there is none."""
+        known = self._runs.get(run_id)
+        return f"runs/{known}/{page or 'index'}.html" if known else ""
+
+
+def up(path: str) -> str:
+    """Return the prefix that leads from a page to the site's root."""
+    return "../" * path.count("/")

@@ -1,0 +1,201 @@
+"""What each template is told: one record per page. These records are the theme's API.
+
+A template's variables are exactly the fields of its record. `docs/site.md` lists them,
+and a test compares records and templates both ways.
+"""
+
+from __future__ import annotations
+
+from markupsafe import Markup
+
+from helmsite.render.parts import (
+    Article,
+    Board,
+    CellView,
+    Clip,
+    Fact,
+    Frame,
+    Link,
+    RunLine,
+    Shared,
+    Stats,
+)
+from helmsite.schema import Record
+
+
+class Page(Record, frozen=True):
+    """The base of every page."""
+
+    frame: Frame
+
+
+class BoardPage(Page, frozen=True):
+    """leaderboard.html: one group under one family of metrics."""
+
+    sentence: str
+    description: str
+    groups: tuple[Link, ...]
+    families: tuple[Link, ...]
+    board: Board
+    win_rule: str
+
+
+class ScenarioLine(Record, frozen=True):
+    """A scenario in a list."""
+
+    link: Link
+    task: str
+    language: str
+    models: int
+    runs: int
+    instances: int
+    metric: str
+    best: CellView
+    best_model: Link | None
+
+
+class ScenariosPage(Page, frozen=True):
+    """scenarios.html: every scenario."""
+
+    sentence: str
+    scenarios: tuple[ScenarioLine, ...]
+
+
+class ScenarioView(Page, frozen=True):
+    """scenario.html: one scenario, every model under every metric of it."""
+
+    sentence: str
+    description: str
+    facts: tuple[Fact, ...]
+    citation: str
+    metrics: tuple[Fact, ...]
+    chart: Markup
+    board: Board
+    example: Clip | None
+    example_note: str
+    runs: tuple[RunLine, ...]
+
+
+class ModelLine(Record, frozen=True):
+    """A model in a list."""
+
+    link: Link
+    creator: str
+    size: str
+    size_sort: str
+    access: str
+    scenarios: int
+    runs: int
+    win: CellView
+
+
+class ModelsPage(Page, frozen=True):
+    """models.html: every model."""
+
+    sentence: str
+    models: tuple[ModelLine, ...]
+
+
+class ModelRow(Record, frozen=True):
+    """A model's number on one scenario."""
+
+    scenario: Link
+    metric: str
+    arrow: str
+    cell: CellView
+    rank: str
+    rank_sort: str
+
+
+class ModelView(Page, frozen=True):
+    """model.html: one model's card, ranks and runs."""
+
+    sentence: str
+    description: str
+    facts: tuple[Fact, ...]
+    results: tuple[ModelRow, ...]
+    runs: tuple[RunLine, ...]
+
+
+class RunsPage(Page, frozen=True):
+    """runs.html: every run."""
+
+    sentence: str
+    runs: tuple[RunLine, ...]
+
+
+class RunView(Page, frozen=True):
+    """run.html: one run, its numbers, settings and the way to its instances.
+
+    `differs` are the settings that are not the preset's; `index` is the address of the
+    score index, '' where no instance is published.
+    """
+
+    sentence: str
+    links: tuple[Link, ...]
+    warnings: tuple[str, ...]
+    stats: tuple[Stats, ...]
+    differs: tuple[Fact, ...]
+    settings: tuple[Fact, ...]
+    provenance: tuple[Fact, ...]
+    example: Clip | None
+    pages: tuple[Link, ...]
+    index: str
+    withheld: str
+
+
+class InstancesPage(Page, frozen=True):
+    """instances.html: up to 50 instances of a run, already rendered as articles."""
+
+    sentence: str
+    shared: tuple[Shared, ...]
+    articles: tuple[Markup, ...]
+    number: int
+    previous: str
+    following: str
+    run: Link
+    index: str
+    legend: bool
+
+
+class Download(Record, frozen=True):
+    """A file of a run that the site offers."""
+
+    run: Link
+    files: tuple[Link, ...]
+
+
+class DataPage(Page, frozen=True):
+    """data.html: how to read the archive without helmsite."""
+
+    sentence: str
+    example_run: str
+    downloads: tuple[Download, ...]
+
+
+class PatternsPage(Page, frozen=True):
+    """patterns.html: every component once, for theme authors and tests."""
+
+    board: Board
+    stats: Stats
+    chart: Markup
+    facts: tuple[Fact, ...]
+    runs: tuple[RunLine, ...]
+    shared: tuple[Shared, ...]
+    articles: tuple[Markup, ...]
+    legend: bool
+
+
+TEMPLATES: dict[str, type[Record]] = {
+    "leaderboard.html": BoardPage,
+    "scenarios.html": ScenariosPage,
+    "scenario.html": ScenarioView,
+    "models.html": ModelsPage,
+    "model.html": ModelView,
+    "runs.html": RunsPage,
+    "run.html": RunView,
+    "instances.html": InstancesPage,
+    "data.html": DataPage,
+    "patterns.html": PatternsPage,
+    "instance.html": Article,
+}

@@ -1,0 +1,244 @@
+"""The parts that pages are made of, as templates see them."""
+
+from __future__ import annotations
+
+from markupsafe import Markup
+
+from helmsite.schema import Record
+
+
+class Link(Record, frozen=True):
+    """A link with its text. `current` marks the page that one is on."""
+
+    text: str
+    href: str
+    note: str = ""
+    current: bool = False
+
+
+class Frame(Record, frozen=True):
+    """What every page has around its content.
+
+    `root` leads to the site's root ('../../'), `path` is the page's own address from
+    there. `permalink` is absolute where the site has a base_url. `state` says what the
+    page was built from; `download` is the address of the rows behind it, '' without.
+    """
+
+    title: str
+    site: str
+    root: str
+    path: str
+    permalink: str
+    section: str
+    state: str
+    crumbs: tuple[Link, ...] = ()
+    download: str = ""
+
+
+class Bar(Record, frozen=True):
+    """An interval inside a box 24 units wide: its two ends and the value."""
+
+    low: float
+    high: float
+    point: float
+
+
+class CellView(Record, frozen=True):
+    """A table's cell. `sort` is its number as text, '' for a hole (sorted last)."""
+
+    text: str
+    sort: str = ""
+    title: str = ""
+    href: str = ""
+    heat: int = -1
+    best: bool = False
+    bar: Bar | None = None
+    part: str = ""
+
+
+class ColumnView(Record, frozen=True):
+    """A table's column; `key` names it in addresses, `arrow` shows the good direction."""
+
+    key: str
+    title: str
+    note: str = ""
+    href: str = ""
+    arrow: str = ""
+    direction: str = ""
+
+
+class RowView(Record, frozen=True):
+    """A model's line. `band` is its place in a rank band: first, mid, last or ''."""
+
+    title: str
+    href: str
+    note: str
+    cells: tuple[CellView, ...]
+    band: str = ""
+    win: CellView | None = None
+
+
+class Board(Record, frozen=True):
+    """Models × columns. `holes` are the kinds of holes that occur, with their meaning."""
+
+    caption: str
+    columns: tuple[ColumnView, ...]
+    rows: tuple[RowView, ...]
+    wins: bool = False
+    bands: bool = False
+    holes: tuple[str, ...] = ()
+
+
+class Stats(Record, frozen=True):
+    """A small table of a run's aggregates; `first` heads the column of row names."""
+
+    caption: str
+    first: str
+    columns: tuple[ColumnView, ...]
+    rows: tuple[RowView, ...]
+
+
+class Fact(Record, frozen=True):
+    """A named fact. `value` is plain text; `other` is what it differs from."""
+
+    name: str
+    value: str
+    other: str = ""
+    href: str = ""
+
+
+class RunLine(Record, frozen=True):
+    """A run in a list."""
+
+    run_id: str
+    href: str
+    scenario: Link
+    model: Link
+    method: str
+    suite: str
+    metric: str
+    cell: CellView
+    instances: int
+    status: str
+    day: str
+    origin: str
+
+
+class Clip(Record, frozen=True):
+    """A text ready to be shown: whole, or head and tail with a link to the whole."""
+
+    html: Markup
+    characters: int
+    file: str = ""
+
+
+class PromptView(Record, frozen=True):
+    """A prompt: the part that other prompts share, by its id on the page, and its own.
+
+    A given continuation is marked in `own`. `file` is the address of the whole as text
+    where the page cannot hold all of it.
+    """
+
+    own: Markup
+    characters: int
+    kind: str
+    shared: str = ""
+    shared_characters: int = 0
+    file: str = ""
+
+
+class Shared(Record, frozen=True):
+    """A part that several prompts of a page begin with."""
+
+    key: str
+    html: Markup
+    characters: int
+
+
+class Verdict(Record, frozen=True):
+    """A metric's verdict. `kind` is right, wrong, partly, number, missing or failed."""
+
+    metric: str
+    kind: str
+    symbol: str
+    word: str
+    answer: str = ""
+
+
+class Tokens(Record, frozen=True):
+    """Tokens in compact form: see docs/site.md, "Token strip"."""
+
+    count: int
+    summary: str
+    lengths: str = ""
+    texts: str = ""
+    centinats: str = ""
+    alternatives: str = ""
+
+
+class ReplyBlock(Record, frozen=True):
+    """One completion."""
+
+    label: str
+    text: Clip
+    facts: tuple[str, ...]
+    verdicts: tuple[Verdict, ...]
+    error: str = ""
+    reasoning: Clip | None = None
+    tokens: Tokens | None = None
+    mapped: str = ""
+
+
+class RequestBlock(Record, frozen=True):
+    """One request with its completions; `label` is '' where there is but one."""
+
+    label: str
+    prompt: PromptView
+    replies: tuple[ReplyBlock, ...]
+    notes: tuple[str, ...] = ()
+    messages: tuple[Fact, ...] = ()
+
+
+class Option(Record, frozen=True):
+    """An option of separate multiple choice with the score that decides."""
+
+    text: Markup
+    correct: bool
+    chosen: bool
+    score: str
+    logprob: str
+    calibration: str
+
+
+class TrialBlock(Record, frozen=True):
+    """One trial: verdicts on the whole, options or requests."""
+
+    label: str
+    verdicts: tuple[Verdict, ...]
+    requests: tuple[RequestBlock, ...]
+    options: tuple[Option, ...] = ()
+    rule: str = ""
+    calibrated: bool = False
+
+
+class ReferenceView(Record, frozen=True):
+    """A reference; `correct` marks a right one."""
+
+    text: Markup
+    correct: bool
+    tags: tuple[str, ...] = ()
+
+
+class Article(Record, frozen=True):
+    """instance.html: one instance. `outcomes` are its trials' main verdicts."""
+
+    anchor: str
+    title: str
+    outcomes: tuple[Verdict, ...]
+    chips: tuple[str, ...]
+    perturbation: str
+    input: Clip
+    input_label: str
+    messages: tuple[Fact, ...]
+    references: tuple[ReferenceView, ...]
+    trials: tuple[TrialBlock, ...]

@@ -1,0 +1,175 @@
+"""The one sentence at the head of a page: what is known, in words with numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from helmsite.render import formats
+from helmsite.render.text import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from helmsite.query.rows import (
+        Leaderboard,
+        LeaderboardRow,
+        ModelPage,
+        RunSummary,
+        ScenarioPage,
+    )
+    from helmsite.schema import AdapterSpec, ScenarioFacts
+
+METHODS = {
+    "generation": "generation",
+    "multiple_choice_joint": "joint multiple choice",
+    "multiple_choice_separate_original": "separate multiple choice",
+    "multiple_choice_separate_calibrated": "calibrated separate multiple choice",
+    "language_modeling": "language modelling",
+    "": "method unknown",
+}
+EMPTY = "The archive has no runs yet. Make some with `helmsite run`, then build the site again."
+
+
+def scenario_title(facts: ScenarioFacts) -> str:
+    """Return a scenario's title, its name where it has none."""
+    return plain(facts.title or facts.name)
+
+
+def method(adapter: AdapterSpec, trials: int = 0) -> str:
+    """Return how a scenario was asked: '5-shot, joint multiple choice, 3 trials'."""
+    parts = [METHODS[adapter.method]]
+    if adapter.method not in {"", "language_modeling"}:
+        shots = adapter.max_train_instances
+        parts.insert(0, f"{shots}-shot" if shots else "zero-shot")
+    if trials > 1:
+        parts.append(f"{trials} trials")
+    return ", ".join(parts)
+
+
+def board(shown: Leaderboard) -> str:
+    """Return the sentence of a leaderboard."""
+    if not shown.rows or not shown.columns:
+        return EMPTY
+    models = formats.count(len(shown.rows), "model")
+    across = formats.count(len({c.scenario.name for c in shown.columns}), "scenario")
+    start = f"{models} on {across}, {_family(shown.family)}."
+    leader = shown.rows[0]
+    if leader.win_rate is None:
+        return f"{start} With nothing to compare there are no win rates."
+    name = plain(leader.card.title or leader.card.name)
+    rate = formats.rough(leader.win_rate, "share")
+    columns = formats.count(leader.win_rate_columns, "column")
+    return f"{start} {name} has the highest mean win rate, {rate} over {columns}{_tied(shown.rows)}."
+
+
+def _family(family: str) -> str:
+    if family == "accuracy":
+        return "each by its main metric"
+    return f"{plain(family).replace('_', ' ')} metrics"
+
+
+def _tied(rows: Sequence[LeaderboardRow]) -> str:
+    band = rows[0].band
+    others = sum(r.band == band for r in rows) - 1 if band else 0
+    if not others:
+        return ""
+    return f"; {formats.count(others, 'other model')} cannot be told apart from it"
+
+
+def scenario(page: ScenarioPage) -> str:
+    """Return the sentence of a scenario's page."""
+    name = page.facts.main_metric
+    place = next(
+        (
+            i
+            for i, c in enumerate(page.columns)
+            if c.metric.name == name and not c.perturbation
+        ),
+        None,
+    )
+    models = formats.count(len(page.rows), "model")
+    verb = "was" if len(page.rows) == 1 else "were"
+    start = f"{models} {verb} run on {scenario_title(page.facts)}"
+    scored = [
+        r for r in page.rows if place is not None and r.cells[place].value is not None
+    ]
+    if place is None or not scored:
+        return f"{start}; none has a value under its main metric."
+    metric = page.columns[place].metric
+    values = sorted((r.cells[place].value or 0.0) for r in scored)
+    label = _lower(metric.title)
+    if values[0] == values[-1]:
+        each = "" if len(scored) == 1 else " for each of them"
+        return f"{start}: {label} {formats.rough(values[0], metric.format)}{each}."
+    low, high = (formats.rough(v, metric.format) for v in (values[0], values[-1]))
+    return f"{start}: {label} from {low} to {high}."
+
+
+def _lower(title: str) -> str:
+    shown = plain(title)
+    return shown[:1].lower() + shown[1:] if shown[1:2].islower() else shown
+
+
+def model(page: ModelPage) -> str:
+    """Return the sentence of a model's page."""
+    name = plain(page.card.title or page.card.name)
+    ranked = [r for r in page.results if r.rank is not None and r.of > 1]
+    first = sum(1 for r in ranked if r.rank is not None and r.rank < 2)
+    start = (
+        f"{name} was run {formats.count(len(page.runs), 'time')} "
+        f"on {formats.count(len(page.results), 'scenario')}"
+    )
+    if not ranked:
+        return f"{start}; no other model shares one of them."
+    of = formats.count(len(ranked), "scenario")
+    return f"{start}. It ranks first on {first or 'none'} of the {of} that it shares with other models."
+
+
+def run(summary: RunSummary) -> str:
+    """Return the sentence of a run's page."""
+    manifest, counts = summary.manifest, summary.manifest.counts
+    name = plain(manifest.card.title or manifest.card.name)
+    about = formats.count(summary.n_instances, "instance")
+    how = method(manifest.spec.adapter, summary.n_trials)
+    if counts.asked:
+        asked = (
+            f"{name} answered {counts.answered:,} of {formats.count(counts.asked, 'request')} "
+            f"about {about} of {scenario_title(manifest.scenario)} ({how})"
+        )
+    else:
+        asked = f"{name} on {about} of {scenario_title(manifest.scenario)} ({how})"
+    return f"{asked}{main_value(summary)}.{_troubles(summary)}"
+
+
+def main_value(summary: RunSummary) -> str:
+    """Return ': exact match 0.31, 95 % interval 0.25 to 0.37'."""
+    cell, metric = summary.main, summary.main_metric
+    if metric is None:
+        return ""
+    if cell.value is None:
+        return f"; {_lower(metric.title)} has no value ({cell.missing or 'not run'})"
+    value = f"{_lower(metric.title)} {formats.rough(cell.value, metric.format)}"
+    return ": " + ", ".join(
+        p for p in (value, formats.interval(cell, metric.format)) if p
+    )
+
+
+def _troubles(summary: RunSummary) -> str:
+    counts, words = summary.manifest.counts, ""
+    if counts.failed:
+        verb = "request" if counts.failed == 1 else "requests"
+        words = f" {counts.failed:,} {verb} failed for good and count in no value."
+    left = counts.asked - counts.answered - counts.failed
+    if summary.manifest.status == "cancelled":
+        words += f" The run was stopped with {left:,} requests never sent."
+    cell = summary.main
+    if cell.value is not None and cell.n_scored < cell.n_asked:
+        words += (
+            f" The value rests on {cell.n_scored:,} of {cell.n_asked:,} observations."
+        )
+    return words
+
+
+def counted(noun: str, number: int, detail: str) -> str:
+    """Return a sentence about a list, or how to fill an empty one."""
+    return f"{formats.count(number, noun)}{detail}." if number else EMPTY

@@ -1,0 +1,110 @@
+"""Text from strangers, shown as what it is.
+
+Nothing of an archive ever becomes markup. Characters that would be invisible, that an
+HTML parser drops, or that reorder the line around them are shown as symbols which keep
+their code point, so that a copied text is still the true one.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import markdown
+import nh3
+from markupsafe import Markup, escape
+
+from helmsite.render.names import digest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LONG = 20_000
+HEAD, TAIL = 6_000, 2_000
+CONTROLS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e"
+    "\u2060-\u206f\ufeff\ufff9-\ufffb\ufffe\uffff\ud800-\udfff"
+    "\U000e0000-\U000e007f]"
+)
+TAGS = {"p", "a", "em", "strong", "code", "pre", "ul", "ol", "li", "br", "blockquote"}
+
+
+def _symbol(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    shown = chr(0x2400 + code) if code < 0x20 else f"[U+{code:04X}]"
+    shown = "\u2421" if code == 0x7F else shown
+    return f'<i class="cc" data-c="{code:x}">{shown}</i>'
+
+
+def visible(text: str) -> Markup:
+    """Return a text as HTML in which every character can be seen and none acts.
+
+    Line feeds and tabs stay. `data-c` holds the code point of each replaced character.
+    """
+    safe = str(escape(text))
+    flat = safe.replace("\n", "").replace("\t", "")
+    if flat.isascii() and flat.isprintable():  # far quicker than the pattern
+        return Markup(safe)  # noqa: S704 (escaped above)
+    return Markup(CONTROLS.sub(_symbol, safe))  # noqa: S704 (escaped above)
+
+
+def plain(text: str) -> str:
+    """Return a text for a title or an attribute: no control character, one line."""
+    flat = re.sub(r"[\t\n\r]+", " ", text)
+    return CONTROLS.sub(lambda m: f"[U+{ord(m[0]):04X}]", flat)
+
+
+def spaced(text: str) -> Markup:
+    """Return a short text with its line feeds and spaces visible (for prefixes)."""
+    marked = str(visible(text))
+    marked = re.sub(r" (?![^<]*>)", '<span class="ws">\u2423</span>', marked)
+    marked = marked.replace("\t", '<span class="ws">\u21e5</span>')
+    return Markup(marked.replace("\n", '<span class="ws">\u23ce</span>'))  # noqa: S704
+
+
+def clipped(text: str, keep: Callable[[str], str]) -> Markup:
+    """Return a text whole, or its head and tail with a link to the whole of it.
+
+    Args:
+        text: what to show.
+        keep: stores a long text and returns the address of its file.
+    """
+    if len(text) <= LONG:
+        return visible(text)
+    cut = len(text) - HEAD - TAIL
+    return Markup(
+        '{}<span class="cut">\u2026 {:,} characters left out here; '
+        '<a href="{}">the whole text ({:,} characters)</a> \u2026</span>{}'
+    ).format(visible(text[:HEAD]), cut, keep(text), len(text), visible(text[-TAIL:]))
+
+
+def text_name(text: str) -> str:
+    """Return the file name of a long text: by content, so equal texts share a file."""
+    return f"text/{digest(text, 16)}.txt"
+
+
+def _only_web(tag: str, attribute: str, value: str) -> str | None:
+    if tag == "a" and attribute == "href" and value.startswith(("https://", "http://")):
+        return value
+    return None
+
+
+def prose(source: str) -> Markup:
+    """Return Markdown as harmless HTML: no image, no style, links to http(s) alone."""
+    html = markdown.markdown(CONTROLS.sub("", source), output_format="html")
+    clean = nh3.clean(
+        html,
+        tags=TAGS,
+        attributes={"a": {"href"}},
+        attribute_filter=_only_web,
+        url_schemes={"http", "https"},
+        link_rel="noopener noreferrer",
+    )
+    return Markup(clean)  # noqa: S704 (cleaned above)
+
+
+def web_address(url: str) -> str:
+    """Return an address that a page may link to, '' for anything but http and https."""
+    shown = url.strip()
+    good = shown.startswith(("https://", "http://")) and not re.search(r"\s", shown)
+    return shown if good and not CONTROLS.search(shown) else ""

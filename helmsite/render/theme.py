@@ -1,0 +1,112 @@
+"""Where templates and static files are found: the site's own first, then the bundled.
+
+A site overrides a file by one of the same name in `<overrides>/templates` or
+`<overrides>/static`. The prefix `default:` reaches the bundled template, so that
+`{% extends "default:base.html" %}` changes one block.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jinja2 import (
+    ChoiceLoader,
+    Environment,
+    FileSystemLoader,
+    PrefixLoader,
+    StrictUndefined,
+    TemplateError,
+)
+
+from helmsite.errors import BuildError
+from helmsite.render import formats
+from helmsite.render.text import plain, prose, spaced, visible, web_address
+from helmsite.resources import bundled
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from helmsite.render.pages import Page
+    from helmsite.schema import Record
+
+
+class Theme:
+    """Templates and static files of a site.
+
+    Raises:
+        BuildError: the folder of overrides does not exist.
+    """
+
+    def __init__(self, overrides: str = "") -> None:
+        self.folders: list[Path] = [Path(overrides)] if overrides else []
+        for folder in self.folders:
+            if not folder.is_dir():
+                raise BuildError(
+                    f"The theme folder {folder} does not exist.",
+                    "Create it, or correct `overrides` under [site] in helmsite.toml.",
+                )
+        chain = [folder / "templates" for folder in self.folders]
+        self.environment = environment(chain, bundled("templates"))
+
+    def render(self, template: str, page: Page) -> str:
+        """Return a page's HTML.
+
+        Raises:
+            BuildError: a template is missing or broken, or asks for an unknown variable.
+        """
+        return self._render(template, page)
+
+    def fragment(self, template: str, view: Record) -> str:
+        """Return a part of a page, such as one instance."""
+        return self._render(template, view)
+
+    def _render(self, template: str, record: Record) -> str:
+        fields = {name: getattr(record, name) for name in record.__struct_fields__}
+        try:
+            return self.environment.get_template(template).render(fields)
+        except TemplateError as error:
+            raise BuildError(
+                f"The template {template} cannot be rendered: {error}",
+                "docs/site.md lists the variables of each template.",
+            ) from error
+
+    def static(self) -> dict[str, bytes]:
+        """Return the static files by their path under static/, overrides applied."""
+        found: dict[str, bytes] = {}
+        for root in [bundled("static"), *(f / "static" for f in self.folders)]:
+            for path in sorted(p for p in root.rglob("*") if p.is_file()):
+                found[path.relative_to(root).as_posix()] = path.read_bytes()
+        return dict(sorted(found.items()))
+
+
+def environment(chain: Sequence[Path], default: Path) -> Environment:
+    """Return an environment that looks through the chain, then the bundled theme.
+
+    Everything is escaped, and an undefined variable is an error.
+    """
+    own = FileSystemLoader(default)
+    made = Environment(
+        loader=ChoiceLoader(
+            [FileSystemLoader(list(chain)), own, PrefixLoader({"default": own}, ":")]
+        ),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    made.filters.update(
+        visible=visible,
+        spaced=spaced,
+        plain=plain,
+        prose=prose,
+        web=web_address,
+        count=formats.count,
+        size=formats.size,
+        seconds=formats.seconds,
+        parameters=formats.parameters,
+        listed=formats.listed,
+        sig=formats.significant,
+    )
+    return made

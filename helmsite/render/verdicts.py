@@ -1,0 +1,111 @@
+"""Scores in words: a symbol and a word for each, never colour alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from helmsite.render import formats
+from helmsite.render.parts import Verdict
+from helmsite.render.text import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from helmsite.query.rows import TrialView
+    from helmsite.schema import Manifest, MetricFacts, Score
+
+UNKNOWN = {
+    "failed": ("failed", "!", "request failed"),
+    "not asked": ("missing", "–", "not asked"),
+    "not measurable": ("missing", "–", "not measurable"),
+    "nan": ("missing", "–", "not a number"),
+    "unparsed": ("missing", "?", "no answer found"),
+    "": ("missing", "–", "not scored"),
+}
+ORDER = {"accuracy": 0}
+FACTUAL = {"general_information", "efficiency"}
+
+
+def is_verdict(metric: MetricFacts | None) -> bool:
+    """Return whether a metric judges an answer as right, partly right or wrong."""
+    return (
+        metric is not None
+        and metric.family == "accuracy"
+        and metric.format == "share"
+        and metric.higher_is_better is True
+    )
+
+
+def verdict(score: Score, metric: MetricFacts | None) -> Verdict:
+    """Return a score with its symbol and word."""
+    name = plain(metric.title if metric else score.metric)
+    name = f"{name} ({plain(score.scorer)})" if score.scorer else name
+    answer = plain(score.text)[:200]
+    if score.value is None:
+        kind, symbol, word = UNKNOWN[score.missing]
+        return Verdict(name, kind, symbol, word, answer)
+    form = metric.format if metric else "number"
+    if not is_verdict(metric):
+        return Verdict(name, "number", "", formats.value(score.value, form), answer)
+    if score.value >= 1:
+        return Verdict(name, "right", "✓", "right", answer)
+    if score.value <= 0:
+        return Verdict(name, "wrong", "✗", "wrong", answer)
+    return Verdict(name, "partly", "◐", formats.value(score.value, form), answer)
+
+
+def verdicts(
+    scores: Iterable[Score], metrics: Mapping[str, MetricFacts], main: str
+) -> tuple[Verdict, ...]:
+    """Return verdicts in order: the main metric, accuracy, then the other families.
+
+    Counts and times (finish reasons, tokens, runtime) are left out: they stand beside
+    the completion as facts.
+    """
+
+    def place(score: Score) -> tuple[bool, int, str, str]:
+        facts = metrics.get(score.metric)
+        family = facts.family if facts else ""
+        return (score.metric != main, ORDER.get(family, 1), score.metric, score.scorer)
+
+    def told(score: Score) -> bool:
+        facts = metrics.get(score.metric)
+        return score.metric == main or facts is None or facts.family not in FACTUAL
+
+    chosen = sorted(filter(told, scores), key=place)
+    return tuple(verdict(s, metrics.get(s.metric)) for s in chosen)
+
+
+def outcome(trial: TrialView, manifest: Manifest) -> tuple[str, float | None]:
+    """Return a trial's code and value under the scenario's main metric.
+
+    Codes: 1 right, 0 wrong, p partly right, f failed, n a number that is no verdict,
+    - not scored. A score of the whole instance counts before those of its completions.
+    """
+    main = manifest.scenario.main_metric
+    facts = next((m for m in manifest.metrics if m.name == main), None)
+    found = [s for s in trial.scores if s.metric == main]
+    replies = [r for q in trial.requests for r in q.replies]
+    found = found or [s for r in replies for s in r.scores if s.metric == main]
+    values = [s.value for s in found if s.value is not None]
+    if not values:
+        broken = any(s.missing == "failed" for s in found)
+        broken = broken or any(r.completion.error for r in replies)
+        return ("f" if broken else "-"), None
+    value = sum(values) / len(values)
+    if not is_verdict(facts):
+        return "n", value
+    return ("1" if value >= 1 else "0" if value <= 0 else "p"), value
+
+
+def short(code: str, value: float | None) -> Verdict:
+    """Return an outcome as a verdict without a metric's name."""
+    kind, symbol, word = {
+        "1": ("right", "✓", "right"),
+        "0": ("wrong", "✗", "wrong"),
+        "p": ("partly", "◐", "partly right"),
+        "f": ("failed", "!", "failed"),
+        "n": ("number", "", formats.significant(value or 0.0)),
+        "-": ("missing", "–", "not scored"),
+    }[code]
+    return Verdict("main metric", kind, symbol, word)

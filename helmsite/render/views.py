@@ -1,0 +1,342 @@
+"""From query's rows to the records that templates see, page by page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from helmsite.render import board as boards
+from helmsite.render import charts, formats, sentences
+from helmsite.render.names import up
+from helmsite.render.pages import (
+    BoardPage,
+    ModelLine,
+    ModelRow,
+    ModelsPage,
+    ModelView,
+    RunsPage,
+    ScenarioLine,
+    ScenariosPage,
+    ScenarioView,
+)
+from helmsite.render.parts import CellView, Clip, Fact, Link, RunLine
+from helmsite.render.text import HEAD, TAIL, plain, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from helmsite.query.rows import (
+        Group,
+        Leaderboard,
+        ModelPage,
+        ModelResult,
+        ModelSummary,
+        RunSummary,
+        ScenarioPage,
+        ScenarioSummary,
+    )
+    from helmsite.render.frames import Frames
+    from helmsite.schema import ModelCard
+
+WIN_RULE = (
+    "Mean win rate: in each column, the share of the other models with a value that this "
+    "one beats (a tie counts half), averaged over the columns that have a good direction. "
+    "The small number says how many columns it rests on."
+)
+
+
+def leaderboard(
+    shown: Leaderboard, group: Group, groups: Sequence[Group], path: str, frames: Frames
+) -> BoardPage:
+    """Return the leaderboard of a group and family for the page at `path`."""
+    root, site = up(path), frames.map
+    title = plain(group.title or group.name)
+    family_title = shown.family.replace("_", " ")
+    return BoardPage(
+        frame=frames.frame(
+            path,
+            title if shown.family == "accuracy" else f"{title}: {family_title}",
+            "Leaderboard",
+        ),
+        sentence=sentences.board(shown),
+        description=group.description,
+        groups=tuple(
+            Link(
+                plain(g.title or g.name),
+                root + site.board(g.name, formats.families(g.families)[0]),
+                current=g.name == group.name,
+            )
+            for g in groups
+            if g.families
+        ),
+        families=tuple(
+            Link(
+                plain(f).replace("_", " ").capitalize(),
+                root + site.board(group.name, f),
+                current=f == shown.family,
+            )
+            for f in formats.families(group.families)
+        ),
+        board=boards.board(
+            shown.columns, shown.rows, site, path, f"{title}, {family_title}"
+        ),
+        win_rule=WIN_RULE,
+    )
+
+
+def scenarios(rows: Sequence[ScenarioSummary], frames: Frames) -> ScenariosPage:
+    """Return the list of scenarios."""
+    path = "scenarios/index.html"
+    root, site = up(path), frames.map
+    lines = []
+    for row in rows:
+        model = row.best_model
+        metric = row.main_metric
+        href = root + site.run(row.best.run_id) if row.best.run_id else ""
+        lines.append(
+            ScenarioLine(
+                link=Link(
+                    sentences.scenario_title(row.facts),
+                    root + site.scenario(row.facts.name),
+                    plain(row.facts.name) if row.facts.title else "",
+                ),
+                task=plain(row.facts.taxonomy.task),
+                language=plain(row.facts.taxonomy.language),
+                models=row.n_models,
+                runs=row.n_runs,
+                instances=row.n_instances,
+                metric=plain(metric.title) if metric else "",
+                best=boards.cell_view(row.best, metric, href, (0.0, 1.0)),
+                best_model=Link(
+                    plain(frames.model_title(model)), root + site.model(model)
+                )
+                if site.model(model)
+                else None,
+            )
+        )
+    sentence = sentences.counted(
+        "scenario",
+        len(lines),
+        f", {formats.count(sum(r.n_instances for r in rows), 'instance')} in all",
+    )
+    return ScenariosPage(
+        frames.frame(path, "Scenarios", "Scenarios"), sentence, tuple(lines)
+    )
+
+
+def scenario(page: ScenarioPage, frames: Frames) -> ScenarioView:
+    """Return a scenario's page."""
+    facts, site = page.facts, frames.map
+    path = site.scenario(facts.name)
+    title = sentences.scenario_title(facts)
+    taxonomy = facts.taxonomy
+    known = [
+        ("Name", facts.name, ""),
+        ("Task", taxonomy.task, ""),
+        ("What", taxonomy.what, ""),
+        ("Who", taxonomy.who, ""),
+        ("When", taxonomy.when, ""),
+        ("Language", taxonomy.language, ""),
+        ("Licence", facts.licence, ""),
+        ("Source", facts.url, facts.url),
+        ("Main metric", f"{facts.main_metric} on {facts.main_split}", ""),
+    ]
+    withheld = facts.publication == "aggregates"
+    example = page.example.prompt if page.example and not withheld else ""
+    return ScenarioView(
+        frame=frames.frame(
+            path,
+            title,
+            "Scenarios",
+            (Link("Scenarios", up(path) + "scenarios/index.html"),),
+        ),
+        sentence=sentences.scenario(page),
+        description=facts.description,
+        facts=tuple(Fact(n, plain(v), href=h) for n, v, h in known if v),
+        citation=facts.citation,
+        metrics=tuple(
+            Fact(plain(m.title), plain(m.description), boards.arrow(m)[1])
+            for m in page.metrics
+        ),
+        chart=_scenario_chart(page, frames, path),
+        board=boards.board(
+            page.columns, page.rows, site, path, f"Models on {title}", by="metric"
+        ),
+        example=_short(example) if example else None,
+        example_note="The prompts of this scenario are not published."
+        if withheld
+        else "",
+        runs=runs_table(page.runs, frames, path),
+    )
+
+
+def _scenario_chart(page: ScenarioPage, frames: Frames, path: str) -> Markup:
+    main = [
+        i
+        for i, c in enumerate(page.columns)
+        if c.metric.name == page.facts.main_metric and not c.perturbation
+    ]
+    if not main:
+        return Markup("")
+    place, metric = main[0], page.columns[main[0]].metric
+    dots = [
+        charts.Dot(
+            label=plain(row.card.title or row.card.name),
+            href=up(path) + frames.map.model(row.card.name),
+            value=cell.value,
+            low=cell.ci_low,
+            high=cell.ci_high,
+        )
+        for row in page.rows
+        for cell in [row.cells[place]]
+        if cell.value is not None and frames.map.model(row.card.name)
+    ]
+    title = f"{plain(metric.title)} on {sentences.scenario_title(page.facts)}"
+    return charts.dot_plot(dots, metric, title)
+
+
+def _short(text: str) -> Clip:
+    """Return an example prompt: long ones lose their middle, its run has all of it."""
+    if len(text) <= HEAD + TAIL:
+        return Clip(visible(text), len(text))
+    cut = Markup('<span class="cut">… {:,} characters left out here …</span>')
+    html = visible(text[:HEAD]) + cut.format(len(text) - HEAD - TAIL)
+    return Clip(html + visible(text[-TAIL:]), len(text))
+
+
+def example(text: str) -> Clip | None:
+    """Return an example prompt for a page, None without one."""
+    return _short(text) if text else None
+
+
+def models(rows: Sequence[ModelSummary], frames: Frames) -> ModelsPage:
+    """Return the list of models."""
+    path = "models/index.html"
+    root = up(path)
+    lines = []
+    for row in rows:
+        card = row.card
+        win = CellView("·", title="no column shared with another model")
+        if row.win_rate is not None:
+            rate = formats.value(row.win_rate, "share")
+            over = f"over {formats.count(row.win_rate_columns, 'column')}"
+            win = CellView(
+                rate, repr(round(row.win_rate, 9)), over, part=f"{row.win_rate_columns}"
+            )
+        lines.append(
+            ModelLine(
+                link=Link(
+                    plain(card.title or card.name),
+                    root + frames.map.model(card.name),
+                    plain(card.name) if card.title else "",
+                ),
+                creator=plain(card.creator),
+                size=formats.parameters(card.num_parameters),
+                size_sort=str(card.num_parameters or ""),
+                access=card.access,
+                scenarios=row.n_scenarios,
+                runs=row.n_runs,
+                win=win,
+            )
+        )
+    sentence = sentences.counted("model", len(lines), ", best mean win rate first")
+    return ModelsPage(frames.frame(path, "Models", "Models"), sentence, tuple(lines))
+
+
+def model(page: ModelPage, frames: Frames) -> ModelView:
+    """Return a model's page."""
+    card = page.card
+    path = frames.map.model(card.name)
+    return ModelView(
+        frame=frames.frame(
+            path,
+            plain(card.title or card.name),
+            "Models",
+            (Link("Models", up(path) + "models/index.html"),),
+        ),
+        sentence=sentences.model(page),
+        description=card.description,
+        facts=_card(card),
+        results=tuple(_result(r, frames, path) for r in page.results),
+        runs=runs_table(page.runs, frames, path),
+    )
+
+
+def _card(card: ModelCard) -> tuple[Fact, ...]:
+    context = f"{card.context_length:,} tokens" if card.context_length else ""
+    known = [
+        ("Name", card.name, ""),
+        ("Creator", card.creator, ""),
+        ("Family", card.family, ""),
+        ("Parameters", formats.parameters(card.num_parameters), ""),
+        ("Context", context, ""),
+        ("Access", card.access, ""),
+        ("Released", card.release_date, ""),
+        ("Licence", card.licence, ""),
+        ("Source", card.url, card.url),
+    ]
+    return tuple(Fact(n, plain(v), href=h) for n, v, h in known if v)
+
+
+def _result(result: ModelResult, frames: Frames, path: str) -> ModelRow:
+    column, root = result.column, up(path)
+    metric = column.metric
+    run = frames.map.run(result.cell.run_id)
+    scale = boards.span([result.cell], metric.format)
+    return ModelRow(
+        scenario=Link(
+            sentences.scenario_title(column.scenario),
+            root + frames.map.scenario(column.scenario.name),
+        ),
+        metric=plain(metric.title),
+        arrow=boards.arrow(metric)[0],
+        cell=boards.cell_view(result.cell, metric, root + run if run else "", scale),
+        rank="" if result.rank is None else f"{result.rank:g} of {result.of}",
+        rank_sort="" if result.rank is None else f"{result.rank:g}",
+    )
+
+
+def runs(rows: Sequence[RunSummary], frames: Frames) -> RunsPage:
+    """Return the list of runs."""
+    path = "runs/index.html"
+    asked = sum(r.manifest.counts.asked for r in rows)
+    sentence = sentences.counted(
+        "run", len(rows), f", {formats.count(asked, 'request')}"
+    )
+    frame = frames.frame(path, "Runs", "Runs")
+    return RunsPage(frame, sentence, runs_table(rows, frames, path))
+
+
+def runs_table(
+    rows: Sequence[RunSummary], frames: Frames, path: str
+) -> tuple[RunLine, ...]:
+    """Return runs as lines of a table on the page at `path`."""
+    return tuple(run_line(row, frames, path) for row in rows)
+
+
+def run_line(row: RunSummary, frames: Frames, path: str) -> RunLine:
+    """Return one run as a line of a table."""
+    manifest, metric = row.manifest, row.main_metric
+    root, site = up(path), frames.map
+    href = root + site.run(manifest.run_id)
+    return RunLine(
+        run_id=manifest.run_id,
+        href=href,
+        scenario=Link(
+            sentences.scenario_title(manifest.scenario),
+            root + site.scenario(manifest.scenario.name),
+        ),
+        model=Link(
+            plain(manifest.card.title or manifest.card.name),
+            root + site.model(manifest.card.name),
+        ),
+        method=sentences.method(manifest.spec.adapter, row.n_trials),
+        suite=plain(manifest.suite),
+        metric=plain(metric.title) if metric else "",
+        cell=boards.cell_view(row.main, metric, href, (0.0, 1.0)),
+        instances=row.n_instances,
+        status=manifest.status,
+        day=formats.day(manifest.provenance.finished_at),
+        origin=plain(manifest.origin),
+    )
