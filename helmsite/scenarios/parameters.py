@@ -34,8 +34,8 @@ def resolve(definition: Definition, given: Mapping[str, str]) -> dict[str, Value
     """
     known = definition.parameters
     problems = [
-        f"Scenario {definition.name!r} has no parameter {name!r}."
-        f"{_elsewhere(name)}{suggest(name, known)}"
+        f"Scenario {definition.name!r} has no parameter {name!r}{_elsewhere(name)}."
+        f"{suggest(name, known)}"
         for name in given
         if name not in known
     ]

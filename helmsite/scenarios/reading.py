@@ -127,7 +127,7 @@ def _origin(found: Definition, keys: tuple[str, ...]) -> Iterator[Problem]:
     elif "generator" in keys:
         known = GENERATORS.table()
         if found.generator not in known:
-            near = suggest(found.generator, known)
+            near = suggest(found.generator, known) or _one_of(known)
             yield "generator", f"unknown: {found.generator!r}.{near}"
         for key in OF_SOURCES:
             if key in keys:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import ItemsView, KeysView, ValuesView
 from functools import wraps
 from types import GeneratorType
@@ -265,11 +266,14 @@ def _int(value: Any, *default: Any) -> Any:
 
 def _float(value: Any, *default: Any) -> Any:
     try:
-        return float(value)
+        number = float(value)
     except (TypeError, ValueError):
-        if default:
-            return default[0]
-        raise SecurityError(f"{str(value)[:40]!r} is not a number") from None
+        number = math.nan
+    if math.isfinite(number):
+        return number
+    if default:
+        return default[0]
+    raise SecurityError(f"{str(value)[:40]!r} is not a number")
 
 
 def _round(value: float, precision: int = 0) -> float:
