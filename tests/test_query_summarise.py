@@ -26,10 +26,10 @@ EM = MetricFacts("exact_match", "EM", "", "accuracy", format="share")
 TOKENS = MetricFacts("tokens", "Tokens", "", "efficiency", format="integer")
 
 
-def scores(metric, values, **fields):
+def scores(metric: str, values: list[Any], **fields: Any) -> list[Score]:
     """A score per value, for id0, id1, ...; text is a reason, None no score at all."""
     return [
-        Score(f"id{i}", metric, None, missing=value, **fields)
+        Score(f"id{i}", metric, None, **{"missing": value, **fields})
         if isinstance(value, str)
         else Score(f"id{i}", metric, value, **fields)
         for i, value in enumerate(values)

@@ -71,9 +71,9 @@ class Outcomes:
 
     def _cached(self, run_id: str, column: Column) -> NDArray[np.float64]:
         key = [run_id, column.metric.name, column.split]
-        held = self._connection.execute(query("drawn"), key).fetchone()
-        if held is not None:
-            return np.frombuffer(held[0], dtype="<f8")
+        held = self._connection.execute(query("drawn"), key).fetchall()
+        if held:
+            return np.frombuffer(held[0][0], dtype="<f8")
         drawn = self._resampled(run_id, column)
         self._connection.execute(
             "INSERT INTO drawn VALUES (?, ?, ?, ?)",

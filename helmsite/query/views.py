@@ -100,10 +100,10 @@ class Shared:
     """Where the instance's own part of a prompt begins.
 
     What comes before it, instructions and in-context examples, is the same for all
-    instances of a trial: as far as the prompts of a sample have a common beginning. In
-    there the own part begins with the last occurrence of the instance's input behind
-    its prefix; where that is not found, at the last line break that all share. 0 with a
-    single instance of unknown form.
+    instances of a trial: as far as the prompts of a sample have a common beginning. The
+    own part begins with the last occurrence of the instance's input behind its prefix,
+    in there if possible; where that is not found, at the last line break that all share.
+    0 with a single instance of unknown form.
     """
 
     def __init__(self, adapter: AdapterSpec, sample: Sequence[Reply]) -> None:
@@ -125,8 +125,13 @@ class Shared:
         prompt = request.prompt
         common = self._common.get(request.trial)
         limit = len(prompt) if common is None else common_length(common, prompt)
-        for needle in (self._prefix + instance.input, instance.input):
-            found = prompt.rfind(needle, 0, limit + len(needle)) if needle else -1
+        whole = self._prefix + instance.input
+        for needle, end in (
+            (whole, limit + len(whole)),
+            (whole, len(prompt)),
+            (instance.input, limit + len(instance.input)),
+        ):
+            found = prompt.rfind(needle, 0, end) if instance.input else -1
             if found >= 0:
                 return found
         return 0 if common is None else prompt.rfind("\n", 0, limit) + 1

@@ -1,0 +1,201 @@
+"""Instances as a page shows them: in order, each verdict where it belongs."""
+
+from pathlib import Path
+
+import pytest
+
+from helmsite.archive import Archive
+from helmsite.config import SiteConfig
+from helmsite.errors import ArchiveError
+from helmsite.query import Results, views
+from helmsite.schema import (
+    AdapterSpec,
+    Completion,
+    Decoding,
+    Instance,
+    Reply,
+    Request,
+    Score,
+)
+from tests.query_runs import make_run
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Archive:
+    return Archive(tmp_path / "runs")
+
+
+def test_instances_come_by_position_with_their_twins(archive):
+    identifier = make_run(
+        archive, "s", "m", [1] * 12, trials=[[0] * 12], typos=[1, None, 0]
+    )
+    with Results(archive, SiteConfig(), None) as results:
+        found = list(results.instances(identifier))
+        keys = [(v.instance.instance_id, v.instance.perturbation) for v in found]
+        assert keys[:4] == [("id0", ""), ("id0", "typos"), ("id1", ""), ("id2", "")]
+        assert keys[-1] == ("id11", "")
+        assert [len(v.trials) for v in found[:3]] == [2, 1, 2]
+        first = found[0]
+        assert [t.trial for t in first.trials] == [0, 1]
+        assert [t.scores[0].value for t in first.trials] == [1, 0]
+        assert results.instance(identifier, "id0") == (found[0], found[1])
+        assert results.instance(identifier, "id11") == (found[-1],)
+        with pytest.raises(ArchiveError, match="no instance 'id99'"):
+            results.instance(identifier, "id99")
+
+
+def test_instances_are_streamed(archive, monkeypatch):
+    identifier = make_run(archive, "s", "m", [1] * 1200)
+    taken = 0
+    whole = archive.replies
+
+    def counted(run_id):
+        nonlocal taken
+        for reply in whole(run_id):
+            taken += 1
+            yield reply
+
+    monkeypatch.setattr(archive, "replies", counted)
+    with Results(archive, SiteConfig(), None) as results:
+        stream = results.instances(identifier)
+        next(stream)
+        assert taken == views.SAMPLE
+        assert sum(1 for _ in stream) == 1199
+
+
+def test_the_own_part_begins_with_the_input(archive):
+    identifier = make_run(archive, "s", "m", [1, 0, 1], trials=[[1, 1, 1]], typos=[0])
+    with Results(archive, SiteConfig(), None) as results:
+        for view in results.instances(identifier):
+            for trial in view.trials:
+                (request,) = trial.requests
+                own = request.request.prompt[request.own_start :]
+                assert own == f"Question: {view.instance.input}\nAnswer:"
+
+
+# where the own part begins
+
+
+def starts(prompts, inputs, adapter=None):
+    """own_start of each prompt, the prompts of instances id0, id1, ..."""
+    requests = [Request(f"id{i}", p, Decoding()) for i, p in enumerate(prompts)]
+    sample = [Reply(request, Completion()) for request in requests]
+    shared = views.Shared(adapter or AdapterSpec(), sample)
+    return [
+        shared.own_start(request, Instance(request.instance_id, text))
+        for request, text in zip(requests, inputs, strict=True)
+    ]
+
+
+HEAD = "Do it.\n\nInput: a\nOutput: b\n\n"
+
+
+def test_one_instance_is_enough_where_the_form_is_known():
+    assert starts([f"{HEAD}Input: q\nOutput:"], ["q"]) == [len(HEAD)]
+
+
+def test_an_input_that_is_also_an_example_counts_at_its_last_place():
+    assert starts([f"{HEAD}Input: a\nOutput:"], ["a"]) == [len(HEAD)]
+
+
+def test_an_input_that_comes_again_in_the_choices_counts_at_its_first_own_place():
+    adapter = AdapterSpec(input_prefix="")
+    prompts = [f"{HEAD}the\nA. the\nB. x", f"{HEAD}an\nA. y\nB. z"]
+    assert starts(prompts, ["the", "an"], adapter) == [len(HEAD)] * 2
+
+
+def test_inputs_that_begin_alike_are_still_whole():
+    prompts = [f"{HEAD}Input: Read:\nsame\n{x}\nOutput:" for x in ("one", "two")]
+    assert starts(prompts, ["Read:\nsame\none", "Read:\nsame\ntwo"]) == [len(HEAD)] * 2
+
+
+def test_a_prompt_of_unknown_form_is_cut_at_a_line_break():
+    prompts = [f"{HEAD}{x}\nOutput:" for x in ("frog", "from")]
+    assert starts(prompts, ["?", "!"]) == [len(HEAD)] * 2
+    assert starts(prompts[:1], ["?"]) == [0]
+
+
+def test_a_prompt_that_lost_its_examples_begins_where_it_differs():
+    full = [f"{HEAD}Input: {x}\nOutput:" for x in ("one", "two")]
+    cut = "Do it.\n\nInput: three\nOutput:"
+    found = starts([*full, cut], ["one", "two", "three"])
+    assert [p[n:].split("\n")[0] for p, n in zip([*full, cut], found, strict=True)] == [
+        "Input: one",
+        "Input: two",
+        "Input: three",
+    ]
+
+
+def test_offsets_count_code_points():
+    head = "é𝄞\n\n"
+    assert starts([f"{head}Input: 𝄞{x}" for x in "ab"], ["𝄞a", "𝄞b"]) == [4, 4]
+
+
+def test_prompts_that_share_nothing_are_all_their_own():
+    assert starts(["abc", "xyz"], ["?", "?"]) == [0, 0]
+    assert starts(["", ""], ["", ""]) == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "n"),
+    [("", "", 0), ("ab", "ab", 2), ("abc", "abd", 2), ("abc", "ab", 2), ("x", "y", 0)],
+)
+def test_the_common_beginning_of_texts(first, second, n):
+    assert views.common_length(first, second) == n
+
+
+# which verdict belongs to which reply
+
+
+def joined(scores, replies):
+    (view,) = views._joined(
+        [Instance("id0", "q")], replies, scores, views.Shared(AdapterSpec(), replies)
+    )
+    return view.trials[0]
+
+
+def reply(reference=-1, mode="original", window=0, completion=0):
+    request = Request(
+        "id0",
+        "p",
+        Decoding(),
+        mode=mode,
+        reference_index=reference,
+        request_index=window,
+    )
+    return Reply(request, Completion(), completion)
+
+
+def test_completions_of_a_request_stand_together():
+    score = Score("id0", "length", 3.0, completion_index=1)
+    whole = Score("id0", "exact_match", 1.0)
+    trial = joined([whole, score], [reply(), reply(completion=1)])
+    (request,) = trial.requests
+    assert [r.scores for r in request.replies] == [(), (score,)]
+    assert trial.scores == (whole,)
+
+
+def test_verdicts_on_a_reference_skip_its_calibration():
+    score = Score("id0", "logprob", -1.0, reference_index=1)
+    replies = [
+        reply(reference=r, mode=m) for m in ("calibration", "original") for r in (0, 1)
+    ]
+    trial = joined([score], replies)
+    owners = [
+        (q.request.mode, q.request.reference_index)
+        for q in trial.requests
+        if q.replies[0].scores
+    ]
+    assert owners == [("original", 1)]
+
+
+def test_verdicts_on_several_replies_are_about_the_instance():
+    score = Score("id0", "mean", 1.0, request_index=0)
+    trial = joined([score], [reply(), reply(completion=1)])
+    assert trial.scores == (score,)
+
+
+def test_windows_have_their_own_verdicts():
+    scores = [Score("id0", "bits", float(w), request_index=w) for w in (0, 1)]
+    trial = joined(scores, [reply(window=0), reply(window=1)])
+    assert [q.replies[0].scores for q in trial.requests] == [(s,) for s in scores]
