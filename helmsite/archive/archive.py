@@ -288,7 +288,7 @@ class Archive:
         cleaned = staging.clean(self._store)
         damaged = self._catalogue.damaged()
         self._catalogue.drop(damaged)
-        before = self._catalogue.entries()
+        before = self._catalogue.entries() or {}
         after = scan(self._store).entries
         self._catalogue.replace(after.values())
         return Reindexed(
@@ -312,9 +312,8 @@ class Archive:
 
     def _entries(self) -> dict[str, Entry]:
         """Return what the catalogue says; an archive without one is looked through."""
-        if self._catalogue.exists():
-            return self._catalogue.entries()
-        return scan(self._store).entries
+        listed = self._catalogue.entries()
+        return scan(self._store).entries if listed is None else listed
 
     def _entry(self, run_id: str) -> Entry:
         entries = self._entries()

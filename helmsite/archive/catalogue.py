@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 import pyarrow as pa
+from msgspec import structs
 
 from helmsite.archive import layout, manifests
 from helmsite.errors import ArchiveError
-from helmsite.schema import FileFacts, Manifest, Record
+from helmsite.schema import FileFacts, Manifest, MetricFacts, Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -48,8 +49,16 @@ class Entry(Record, frozen=True):
     gone: bool = False
 
 
+class _Line(Record, frozen=True):
+    """An entry as written: the metrics' facts, nearly the same for all runs, apart."""
+
+    entry: Entry
+    metrics: msgspec.Raw = msgspec.Raw(b"[]")
+
+
 _encoder = msgspec.json.Encoder(order="deterministic")
-_decoder = msgspec.json.Decoder(Entry)
+_decoder = msgspec.json.Decoder(_Line)
+_metrics = msgspec.json.Decoder(tuple[MetricFacts, ...])
 
 
 class _Peek(msgspec.Struct):
@@ -59,24 +68,37 @@ class _Peek(msgspec.Struct):
     manifest: msgspec.Raw = msgspec.Raw(b"null")
 
 
+class _PeekLine(msgspec.Struct):
+    entry: _Peek
+
+
 class Catalogue:
     """The entries of an archive. Segments that were read are kept: they never change."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._segments: dict[str, tuple[Entry, ...]] = {}
+        self._facts: dict[bytes, tuple[MetricFacts, ...]] = {}
+        self._current: tuple[set[str], dict[str, Entry]] = (set(), {})
 
-    def exists(self) -> bool:
-        """Whether the archive has a catalogue (one copied by hand may lack it)."""
-        return self._store.names(layout.CATALOGUE) is not None
+    def entries(self) -> dict[str, Entry] | None:
+        """Return the newest entry of each key, sorted by key; none that is gone.
 
-    def entries(self) -> dict[str, Entry]:
-        """Return the newest entry of each key, sorted by key; none that is gone."""
-        newest = self._newest()
-        return {k: newest[k] for k in sorted(newest) if not newest[k].gone}
+        None if there is no catalogue (an archive copied by hand may lack it).
+        """
+        self._read()
+        names = set(self._segments)
+        if not names:
+            return None
+        if self._current[0] != names:
+            newest = self._newest()
+            alive = {k: newest[k] for k in sorted(newest) if not newest[k].gone}
+            self._current = names, alive
+        return self._current[1]
 
     def add(self, *entries: Entry) -> None:
         """Add entries; each counts as newer than those of its key that are there."""
+        self._read()
         newest = self._newest()
         raised = [self._raise(e, newest) for e in entries]
         if raised:
@@ -86,6 +108,7 @@ class Catalogue:
 
     def replace(self, entries: Iterable[Entry]) -> None:
         """Make these the only entries; those of before become gone."""
+        self._read()
         newest = self._newest()
         mine = {e.key: self._raise(e, newest) for e in entries}
         gone = [
@@ -103,7 +126,7 @@ class Catalogue:
             blob = self._store.read(f"{layout.CATALOGUE}/{name}")
             try:
                 if blob is not None and not _is_noise(name):
-                    _parse(blob, name)
+                    self._parse(blob, name)
             except ArchiveError:
                 broken.append(f"{layout.CATALOGUE}/{name}")
         return broken
@@ -117,10 +140,9 @@ class Catalogue:
     def _raise(entry: Entry, newest: Mapping[str, Entry]) -> Entry:
         old = newest.get(entry.key)
         revision = 1 if old is None else old.revision + 1
-        return msgspec.structs.replace(entry, revision=revision)
+        return structs.replace(entry, revision=revision)
 
     def _newest(self) -> dict[str, Entry]:
-        self._read()
         newest: dict[str, Entry] = {}
         for segment in self._segments.values():
             for entry in segment:
@@ -140,7 +162,7 @@ class Catalogue:
                 continue  # another process has just merged them: look again
             for path, blob in sorted(blobs.items()):
                 name = path.rsplit("/", 1)[-1]
-                self._segments[name] = _parse(blob, self._store.show(path))
+                self._segments[name] = self._parse(blob, self._store.show(path))
             self._segments = {n: self._segments[n] for n in names}
             return
         raise ArchiveError(
@@ -150,9 +172,9 @@ class Catalogue:
 
     def _write(self, entries: Iterable[Entry]) -> str:
         ordered = sorted(entries, key=lambda e: (e.key, e.revision))
-        text = b"".join(_encoder.encode(e) + b"\n" for e in ordered)
-        name = f"{hashlib.sha256(text).hexdigest()[:24]}.jsonl.zst"
+        text = b"".join(_encoder.encode(_line(e)) + b"\n" for e in ordered)
         blob: bytes = pa.Codec("zstd").compress(text, asbytes=True)
+        name = _name(blob)
         self._store.write(f"{layout.CATALOGUE}/{name}", blob)
         self._segments[name] = tuple(ordered)
         return name
@@ -161,6 +183,31 @@ class Catalogue:
         newest = self._newest()
         before = set(self._segments)
         self._forget(before - {self._write(newest.values())})
+
+    def _parse(self, blob: bytes, where: str) -> tuple[Entry, ...]:
+        if not where.endswith(_name(blob)):
+            raise ArchiveError(f"{where} is damaged.", _REINDEX)
+        try:
+            with pa.input_stream(BytesIO(blob), compression="zstd") as stream:
+                lines = stream.read().splitlines()
+        except (OSError, pa.ArrowException) as error:
+            raise ArchiveError(f"{where} is damaged: {error}.", _REINDEX) from error
+        try:
+            return tuple(self._whole(_decoder.decode(line)) for line in lines)
+        except (msgspec.MsgspecError, UnicodeError) as error:
+            for line in lines:
+                _refuse_unknown(line)
+            raise ArchiveError(f"{where} is damaged: {error}.", _REINDEX) from error
+
+    def _whole(self, line: _Line) -> Entry:
+        """Put the metrics' facts back; equal ones are the same object in memory."""
+        if line.entry.manifest is None:
+            return line.entry
+        text = bytes(line.metrics)
+        if text not in self._facts:
+            self._facts[text] = _metrics.decode(text)
+        manifest = structs.replace(line.entry.manifest, metrics=self._facts[text])
+        return structs.replace(line.entry, manifest=manifest)
 
     def _forget(self, names: Iterable[str]) -> None:
         for name in sorted(names):
@@ -176,25 +223,22 @@ def _rank(entry: Entry) -> tuple[int, str]:
     return entry.revision, entry.sha256
 
 
-def _parse(blob: bytes, where: str) -> tuple[Entry, ...]:
-    try:
-        with pa.input_stream(BytesIO(blob), compression="zstd") as stream:
-            text = stream.read()
-        lines = text.splitlines()
-    except (OSError, pa.ArrowException) as error:
-        raise ArchiveError(f"{where} is damaged: {error}.", _REINDEX) from error
-    try:
-        return tuple(_decoder.decode(line) for line in lines)
-    except (msgspec.MsgspecError, UnicodeError) as error:
-        for line in lines:
-            _refuse_unknown(line)
-        raise ArchiveError(f"{where} is damaged: {error}.", _REINDEX) from error
+def _name(blob: bytes) -> str:
+    return f"{hashlib.sha256(blob).hexdigest()[:24]}.jsonl.zst"
+
+
+def _line(entry: Entry) -> _Line:
+    if entry.manifest is None:
+        return _Line(entry)
+    bare = structs.replace(entry.manifest, metrics=())
+    metrics = msgspec.Raw(_encoder.encode(entry.manifest.metrics))
+    return _Line(structs.replace(entry, manifest=bare), metrics)
 
 
 def _refuse_unknown(line: bytes) -> None:
     """Say so where a line is of a newer helmsite."""
     try:
-        peek = msgspec.json.decode(line, type=_Peek)
+        peek = msgspec.json.decode(line, type=_PeekLine).entry
     except (msgspec.MsgspecError, UnicodeError):
         return
     if bytes(peek.manifest) != b"null":

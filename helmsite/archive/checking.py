@@ -58,12 +58,12 @@ def _catalogue(catalogue: Catalogue, found: Scan) -> Iterator[Problem]:
                 "error", path, "this part of the catalogue is damaged", _REINDEX
             )
         return
-    if not catalogue.exists():
+    listed = catalogue.entries()
+    if listed is None:
         if found.entries:
             what = "there is no catalogue: every command looks through all folders"
             yield Problem("warning", layout.CATALOGUE, what, _REINDEX)
         return
-    listed = catalogue.entries()
     for key in sorted(listed.keys() | found.entries.keys()):
         old, new = listed.get(key), found.entries.get(key)
         if old is None and new is not None:

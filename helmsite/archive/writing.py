@@ -35,7 +35,7 @@ _TWIN = "Give each its own id, trial or index: rows that mean the same are one r
 
 
 class Answers(NamedTuple):
-    """The requests table that was written, and how many requests got an answer."""
+    """The requests table that was written; a request failed if a completion of it did."""
 
     facts: FileFacts
     answered: int
@@ -84,7 +84,7 @@ def replies(
         again = sorted([*kept, *stream.rest], key=key)
         stream = _Stream(again, key)
         written = _grouped(path, stream, default)
-    return Answers(written, stream.answered, stream.failed)
+    return Answers(written, stream.asked - stream.failed, stream.failed)
 
 
 def scores(path: Path, given: Iterable[Score], rank: Rank) -> tuple[FileFacts, int]:
@@ -186,10 +186,11 @@ class _Stream:
     ) -> None:
         self._replies, self._key = iter(replies), key
         self.rest: list[Reply] = []
-        self.answered = self.failed = 0
+        self.failed = self.asked = 0
 
     def __iter__(self) -> Iterator[Reply]:
         last: tuple[Any, ...] = ()
+        failing = False
         for reply in self._replies:
             key = self._key(reply)
             if key == last:
@@ -198,8 +199,9 @@ class _Stream:
                 self.rest = [reply, *self._replies]
                 return
             if key[:-1] != last[:-1]:
-                self.failed += bool(reply.completion.error)
-                self.answered += not reply.completion.error
+                self.asked, failing = self.asked + 1, False
+            if reply.completion.error and not failing:
+                self.failed, failing = self.failed + 1, True
             last = key
             yield reply
 
