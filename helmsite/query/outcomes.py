@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow.compute as pc
 
 from helmsite.query import statistics
 from helmsite.query.rows import Difference
@@ -45,7 +46,8 @@ class Outcomes:
         connection, archive = self._connection, self._archive
         scores = archive.table(run_id, "scores", SCORE_COLUMNS)
         instances = archive.table(run_id, "instances", INSTANCE_COLUMNS)
-        connection.register("run_score", scores)
+        wanted = pc.equal(scores["metric"], column.metric.name)
+        connection.register("run_score", scores.filter(wanted))
         connection.register("run_instance", instances)
         parameters = {
             "metric": column.metric.name,
@@ -64,22 +66,21 @@ class Outcomes:
         own keeps its value in all of them.
         """
         found = np.empty((statistics.RESAMPLES, len(runs)))
+        fresh = []
         for place, (run_id, value) in enumerate(zip(runs, values, strict=True)):
-            drawn = self._cached(run_id, column)
+            key = (run_id, column.metric.name, column.split)
+            held = self._connection.execute(query("drawn"), key).fetchall()
+            if held:
+                drawn = np.frombuffer(held[0][0], dtype="<f8")
+            else:
+                drawn = self._resampled(run_id, column)
+                fresh.append((*key, drawn.astype("<f8").tobytes()))
             found[:, place] = np.where(np.isfinite(drawn), drawn, value)
+        if fresh:
+            self._connection.begin()
+            self._connection.executemany("INSERT INTO drawn VALUES (?, ?, ?, ?)", fresh)
+            self._connection.commit()
         return found
-
-    def _cached(self, run_id: str, column: Column) -> NDArray[np.float64]:
-        key = [run_id, column.metric.name, column.split]
-        held = self._connection.execute(query("drawn"), key).fetchall()
-        if held:
-            return np.frombuffer(held[0][0], dtype="<f8")
-        drawn = self._resampled(run_id, column)
-        self._connection.execute(
-            "INSERT INTO drawn VALUES (?, ?, ?, ?)",
-            [*key, drawn.astype("<f8").tobytes()],
-        )
-        return drawn
 
     def _resampled(self, run_id: str, column: Column) -> NDArray[np.float64]:
         found = self.read(run_id, column)
