@@ -23,7 +23,7 @@ from helmsite.schema import (
 )
 
 EM = MetricFacts("exact_match", "EM", "", "accuracy", format="share")
-TOKENS = MetricFacts("tokens", "Tokens", "", "efficiency", format="integer")
+TOKENS = MetricFacts("tokens", "Tokens", "", "efficiency")
 
 
 def scores(metric: str, values: list[Any], **fields: Any) -> list[Score]:
@@ -504,6 +504,13 @@ def test_population_metrics_that_are_not_defined_say_so():
     stat = one(run(nothing, population=[GAP]), "gap")
     assert (stat.value, stat.missing, stat.n_asked) == (None, "failed", 2)
     assert run(scores("exact_match", [1]), population=[GAP])[-1].metric != "gap"
+
+
+def test_a_count_has_no_interval():
+    facts = MetricFacts("n", "", "", "general", "population", format="integer")
+    count = PopulationMetric(facts, ("exact_match",), lambda y: float(len(y)))
+    stat = one(run(scores("exact_match", [1, 0, 1]), n=3, population=[count]), "n")
+    assert (stat.value, *interval(stat)) == (3, None, None)
 
 
 # the same in, the same out

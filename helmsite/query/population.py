@@ -113,9 +113,13 @@ def _trials(rows: pa.Table) -> Iterator[Trial]:
 
 
 def _part(metric: PopulationMetric, trial: Trial, resampler: Resampler) -> Part:
-    """Evaluate a trial; draws only for whole, unperturbed splits, else it takes long."""
-    value = trial.value(metric)
-    if value is None or trial.context.sub_split or trial.context.computed_on:
+    """Evaluate a trial; draws only for whole, unperturbed splits, else it takes long.
+
+    A count has none: how many instances there are is no matter of chance.
+    """
+    value, context = trial.value(metric), trial.context
+    is_count = metric.facts.format == "integer"
+    if value is None or is_count or context.sub_split or context.computed_on:
         return Part(trial, value, None)
     return Part(trial, value, trial.draws(metric, resampler.counts))
 
