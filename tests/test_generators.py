@@ -180,7 +180,17 @@ def test_dyck_words_close(pairs: int) -> None:
     assert len({i.input for i in instances}) == len(instances)
 
 
-def test_pattern_match_answers_are_the_only_rule_that_fits_or_a_twin() -> None:
+@pytest.mark.parametrize(
+    ("word", "missing", "kept"),
+    [("(())", 1, "(()"), ("(())", 2, "(("), ("()()", 2, ""), ("()(()())", 2, "()(()(")],
+)
+def test_words_are_cut_where_enough_brackets_are_open(
+    word: str, missing: int, kept: str
+) -> None:
+    assert dyck._cut(word, missing) == kept
+
+
+def test_pattern_match_answers_stand_among_the_rules() -> None:
     for instance in load("synthetic_reasoning:mode=pattern_match").instances[:300]:
         rules, _, _ = instance.input.removeprefix("Rules: ").partition(" | Result: ")
         assert instance.references[0].text in rules.split(" | ")

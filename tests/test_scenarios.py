@@ -11,6 +11,10 @@ import yaml
 
 from helmsite import scenarios
 from helmsite.errors import ConfigError, HelmsiteError, ScenarioError
+from helmsite.scenarios.definition import SplitRule
+from helmsite.scenarios.reading import read_file
+from helmsite.scenarios.sources import Row
+from helmsite.scenarios.splits import assign
 from helmsite.schema import AdapterSpec, LoadedScenario, Taxonomy, preset
 
 BASE: dict[str, Any] = {
@@ -369,6 +373,7 @@ def test_parameters_reach_templates_paths_and_titles(project: Project) -> None:
         ("quiz:loud=maybe", "loud=maybe must be True or False."),
         ("quiz:share=nan", "share=nan must be a number."),
         ("quiz:k=x,loud=2", "loud=2 must be True or False."),
+        ("quiz:method=generatoin", "no method 'generatoin'. Did you mean 'generation'"),
         ("quiz:model=gpt", "no parameter 'model' (models are named in the suite)"),
         ("quiz:k", "parameter 'k' has no '='"),
     ],
@@ -378,7 +383,7 @@ def test_wrong_parameters_are_explained(
 ) -> None:
     said = project.fails(entry, parameters=PARAMETERS)
     assert message in said
-    if "'='" not in message:
+    if "quiz:method" not in entry and "'='" not in message:
         assert "Write it as quiz:k=<integer>,loud=<boolean>,part=dev|test" in said
 
 
@@ -534,6 +539,8 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
         {"parameters": {"k": {"values": ["a"], "default": "b"}}},
         "the default is none of a",
     ),
+    ({"parameters": {"k": {"type": "number", "default": True}}}, "True is not of the"),
+    ({"parameters": {"k": {"type": "boolean", "default": 1}}}, "1 is not of the type"),
     (
         {"parameters": {"k": {"minimum": 1}}},
         "minimum and maximum are for the types int",
@@ -627,6 +634,10 @@ DATA_FAULTS: list[tuple[dict[str, Any], str]] = [
         "the answer True (index) is not one of the 1 choices",
     ),
     (
+        {"references": {"choices": ["x"], "answer": "x", "answer_is": "index"}},
+        "the answer 'x' (index) is not one of the 1 choices",
+    ),
+    (
         {"references": [{"text": "x", "correct": "{{ answer }}"}]},
         "'correct' must be true or false, but is '8'",
     ),
@@ -640,6 +651,24 @@ def test_rows_that_do_not_fit_are_named(
     keys: dict[str, Any], message: str, project: Project
 ) -> None:
     assert message in project.fails(**keys)
+
+
+def test_settings_from_parameters_are_checked_when_they_are_known(
+    project: Project,
+) -> None:
+    keys: dict[str, Any] = {
+        "parameters": {"method": {"default": "generatoin"}, "tokens": {"default": "x"}},
+        "adapter": {
+            "method": "{{ parameters.method }}",
+            "max_tokens": "{{ parameters.tokens }}",
+        },
+    }
+    message = project.fails(**keys)
+    assert "adapter: unknown method 'generatoin'. Did you mean 'generation'?" in message
+    message = project.fails("quiz:method=generation", **keys)
+    assert "quiz.yaml: adapter: 'max_tokens': expected `int`, got `str`" in message
+    loaded = project.load("quiz:method=generation,tokens=7", **keys)
+    assert loaded.adapter.max_tokens == 7
 
 
 def test_an_empty_answer_is_not_a_choice(project: Project) -> None:
@@ -738,6 +767,32 @@ def test_the_list_says_what_a_scenario_is_and_how_to_run_it(project: Project) ->
     assert next(e for e in listing.entries if e.name == "knowledge").builtin
 
 
+@pytest.mark.parametrize(
+    ("parameter", "example"),
+    [
+        ({"default": "x"}, "quiz"),
+        ({"values": ["b", "a"]}, "quiz:k=b"),
+        ({"type": "integer", "minimum": 2}, "quiz:k=2"),
+        ({"type": "number", "minimum": 0.5}, "quiz:k=0.5"),
+        ({"type": "boolean", "values": [True]}, "quiz:k=True"),
+        ({"type": "number", "default": 1}, "quiz"),
+        ({}, "quiz:k=<k>"),
+    ],
+)
+def test_examples_fit_their_parameters(
+    parameter: dict[str, Any], example: str, project: Project
+) -> None:
+    project.scenario(parameters={"k": parameter}, title="{{ parameters.k + 1 }}")
+    entry = next(
+        e for e in scenarios.listing([project.root]).entries if e.name == "quiz"
+    )
+    assert entry.example == example
+
+
+def test_a_scenario_without_parameters_says_so(project: Project) -> None:
+    assert "Write just quiz: it has no parameters." in project.fails("quiz:a=b")
+
+
 def test_every_builtin_example_loads() -> None:
     listing = scenarios.listing()
     assert listing.problems == ()
@@ -760,6 +815,22 @@ def test_a_bom_and_windows_line_ends_are_fine_everywhere(project: Project) -> No
     again = scenarios.load("quiz", [project.root])
     assert again.instances == plain.instances
     assert again.definition_sha256 == plain.definition_sha256
+
+
+def test_a_scenario_file_that_cannot_be_read_is_named(project: Project) -> None:
+    (project.root / "quiz.yaml").symlink_to(project.root / "nowhere.yaml")
+    assert scenarios.listing([project.root]).problems == ()
+    with pytest.raises(
+        ConfigError, match=r"nowhere\.yaml: cannot be read: No such file"
+    ):
+        read_file(project.root / "nowhere.yaml")
+
+
+def test_a_row_in_the_last_sliver_of_the_shares_has_a_split() -> None:
+    thirds = SplitRule(shares={"train": 0.1 + 0.2, "valid": 0.3, "test": 0.4 - 1e-12})
+    rows = [Row("", {"n": n}) for n in range(500)]
+    assert set(assign(rows, thirds, None)) == {"train", "valid", "test"}
+    assert assign(rows, SplitRule(shares={"test": 0.0}), None) == ["test"] * 500
 
 
 def test_a_wrong_row_at_the_end_leaves_no_half_scenario(project: Project) -> None:

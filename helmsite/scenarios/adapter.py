@@ -49,7 +49,9 @@ def adapter_spec(settings: Mapping[str, Any]) -> AdapterSpec:
         if k in FIELDS and k not in ARGUMENTS
     }
     blank = {**msgspec.to_builtins(AdapterSpec()), **changes}
-    strict.read(blank, AdapterSpec, "adapter", problems)
+    faults: list[str] = []
+    strict.read(blank, AdapterSpec, "", faults)
+    problems += [fault.removeprefix(": ") for fault in faults]
     if problems:
         raise ConfigError(problems, "docs/scenarios.md lists the adapter settings.")
     base = msgspec.to_builtins(preset(method, **arguments))

@@ -77,17 +77,23 @@ def check(name: str, parameter: Parameter) -> Iterator[str]:
         yield f"the default {_refusal(parameter.default, parameter)}"
 
 
-def example(definition: Definition) -> dict[str, str]:
-    """Return parameters that work: the defaults, else the first possible value."""
-    found = {}
-    for name, parameter in definition.parameters.items():
-        if parameter.default is None:
-            first = next(iter(parameter.values), parameter.minimum)
-            typed = parameter.type == "integer" and first is not None
-            found[name] = f"<{name}>" if first is None else written(first)
-            if typed and isinstance(first, float):
-                found[name] = written(int(first))
-    return found
+def example(definition: Definition) -> dict[str, Value]:
+    """Return parameters that work, where a default or a first possible value tells."""
+    return {
+        name: _first(name, parameter)
+        for name, parameter in definition.parameters.items()
+        if parameter.default is None
+    }
+
+
+def _first(name: str, parameter: Parameter) -> Value:
+    if parameter.values:
+        return parameter.values[0]
+    if parameter.minimum is None:
+        return f"<{name}>"
+    if parameter.type == "integer":
+        return math.ceil(parameter.minimum)
+    return parameter.minimum
 
 
 def _one(name: str, parameter: Parameter, text: str | None) -> Value:

@@ -61,6 +61,8 @@ class Template:
             if isinstance(node.node, nodes.Name) and node.node.name == PARAMETERS
         )
         self._expression = _single_expression(self._tree)
+        named = isinstance(self._expression, nodes.Name)
+        self._field = cast("nodes.Name", self._expression).name if named else ""
         self._compiled: Compiled | None = None
 
     @property
@@ -75,6 +77,10 @@ class Template:
             ScenarioError: an unknown field, a null in a text, a forbidden or endless
                 computation; the message does not say where.
         """
+        if self._field in variables:
+            return variables[self._field]
+        if "{" not in self.source:
+            return self.source
         try:
             return self._evaluate(variables)
         except UndefinedError as error:
@@ -96,11 +102,11 @@ class Template:
     def _evaluate(self, variables: Mapping[str, Any]) -> Any:
         self._sandbox.refill()
         compiled = self._compile()
+        seen = {**self._sandbox.globals, **variables}
+        context = compiled.new_context(seen, shared=True)
+        text = "".join(compiled.root_render_func(context))
         if self._expression is None:
-            return "".join(compiled.generate(variables))
-        context = compiled.new_context(dict(variables))
-        for _ in compiled.root_render_func(context):
-            pass
+            return text
         return self._sandbox.plain(context.vars[RESULT])
 
     def _compile(self) -> Compiled:
