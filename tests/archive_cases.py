@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import struct
+from functools import cache
 from typing import NamedTuple
 
 from msgspec import structs
@@ -88,7 +89,86 @@ def small(n: int = 3, **changes: object) -> Run:
 
 FACTS = MetricFacts("exact_match", "Exact match", "Equal to a reference.", "accuracy")
 
-_COMMON = ["the", "of", "and", "to", "in", "a", "is", "that", "for", "it", "as", "was", "with", "be", "by", "on", "not", "he", "his", "but", "at", "are", "this", "have", "from", "or", "had", "an", "they", "which", "one", "you", "were", "all", "her", "she", "there", "would", "their", "we", "him", "been", "has", "when", "who", "will", "no", "more", "if", "out", "so", "up", "said", "what", "its", "about", "than", "into", "them", "can", "only", "other", "time", "new", "some", "could", "these", "two", "may", "first", "then", "do", "any", "like", "my", "now", "over", "such"]
+_COMMON = [
+    "the",
+    "of",
+    "and",
+    "to",
+    "in",
+    "a",
+    "is",
+    "that",
+    "for",
+    "it",
+    "as",
+    "was",
+    "with",
+    "be",
+    "by",
+    "on",
+    "not",
+    "he",
+    "his",
+    "but",
+    "at",
+    "are",
+    "this",
+    "have",
+    "from",
+    "or",
+    "had",
+    "an",
+    "they",
+    "which",
+    "one",
+    "you",
+    "were",
+    "all",
+    "her",
+    "she",
+    "there",
+    "would",
+    "their",
+    "we",
+    "him",
+    "been",
+    "has",
+    "when",
+    "who",
+    "will",
+    "no",
+    "more",
+    "if",
+    "out",
+    "so",
+    "up",
+    "said",
+    "what",
+    "its",
+    "about",
+    "than",
+    "into",
+    "them",
+    "can",
+    "only",
+    "other",
+    "time",
+    "new",
+    "some",
+    "could",
+    "these",
+    "two",
+    "may",
+    "first",
+    "then",
+    "do",
+    "any",
+    "like",
+    "my",
+    "now",
+    "over",
+    "such",
+]
 
 
 def _vocabulary(rng: random.Random) -> list[str]:
@@ -97,7 +177,38 @@ def _vocabulary(rng: random.Random) -> list[str]:
     zstd 3 makes 250 KB of such text 2.8 times smaller, as it does with the questions of
     ARC, MMLU and GSM8K.
     """
-    onset = ["b", "br", "c", "ch", "cl", "d", "dr", "f", "fl", "g", "gr", "h", "j", "k", "l", "m", "n", "p", "pl", "pr", "qu", "r", "s", "sh", "st", "t", "th", "tr", "v", "w"]
+    onset = [
+        "b",
+        "br",
+        "c",
+        "ch",
+        "cl",
+        "d",
+        "dr",
+        "f",
+        "fl",
+        "g",
+        "gr",
+        "h",
+        "j",
+        "k",
+        "l",
+        "m",
+        "n",
+        "p",
+        "pl",
+        "pr",
+        "qu",
+        "r",
+        "s",
+        "sh",
+        "st",
+        "t",
+        "th",
+        "tr",
+        "v",
+        "w",
+    ]
     nucleus = ["a", "e", "i", "o", "u", "ai", "ea", "io", "ou"]
     coda = [
         "",
@@ -146,6 +257,7 @@ class Prose:
         return text[:characters].strip()
 
 
+@cache
 def realistic(n: int = 1000, seed: int = 1, trials: int = 1) -> Run:
     """A 5-shot joint multiple-choice run: 3 KB prompts, tokens, top 5, 25 scores each."""
     prose = Prose(seed)
@@ -222,7 +334,19 @@ def _reply(
     return Reply(Request(identifier, prompt, decoding), completion)
 
 
-_VERDICTS = ["exact_match", "quasi_exact_match", "prefix_exact_match", "quasi_prefix_exact_match", "exact_match@5", "quasi_exact_match@5", "prefix_exact_match@5", "quasi_prefix_exact_match@5", "exact_match_indicator", "f1_score", "predicted_index_correct"]
+_VERDICTS = [
+    "exact_match",
+    "quasi_exact_match",
+    "prefix_exact_match",
+    "quasi_prefix_exact_match",
+    "exact_match@5",
+    "quasi_exact_match@5",
+    "prefix_exact_match@5",
+    "quasi_prefix_exact_match@5",
+    "exact_match_indicator",
+    "f1_score",
+    "predicted_index_correct",
+]
 _CONSTANT = {
     "num_train_instances": 5.0,
     "num_references": 4.0,

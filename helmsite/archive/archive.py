@@ -181,9 +181,9 @@ class Archive:
             )
             for file in (first, second):
                 self._store.put(file, f"{entry.path}/{file.name}")
-            self._store.write(
-                f"{entry.path}/{layout.MANIFEST}", manifests.encode(final)
-            )
+            staged = stage / layout.MANIFEST
+            staged.write_bytes(manifests.encode(final))
+            self._store.put(staged, f"{entry.path}/{layout.MANIFEST}")
         self._catalogue.add(run_entry(final, entry.path))
         return final
 
@@ -286,7 +286,7 @@ class Archive:
     def reindex(self) -> Reindexed:
         """Bring the catalogue in line with the folders, and clear interrupted writes."""
         cleaned = staging.clean(self._store)
-        damaged = self._catalogue.damaged()
+        damaged = [*self._catalogue.damaged(), *self._catalogue.torn()]
         self._catalogue.drop(damaged)
         before = self._catalogue.entries() or {}
         after = scan(self._store).entries
@@ -327,7 +327,8 @@ class Archive:
         return entries[run_id]
 
     def _relative(self, run_id: str, name: str) -> str:
-        return f"{self._entry(run_id).path}/{tables.known(name).name}.parquet"
+        home = staging.home(self._store, run_id, self._entry(run_id).path)
+        return f"{home}/{tables.known(name).name}.parquet"
 
     def _read(self, relative: str, columns: list[str] | None = None) -> pa.Table:
         with self._store.open(relative) as source, damage(self._store.show(relative)):

@@ -10,6 +10,7 @@ the one with the higher revision counts.
 from __future__ import annotations
 
 import hashlib
+import time
 from io import BytesIO
 from typing import TYPE_CHECKING, Literal
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 MANY = 40
 _TRIES = 5
+_OLD_S = 3600.0
 _REINDEX = "Type: helmsite check --reindex."
 
 
@@ -131,8 +133,18 @@ class Catalogue:
                 broken.append(f"{layout.CATALOGUE}/{name}")
         return broken
 
+    def torn(self) -> list[str]:
+        """Return what writers that died left in the catalogue's folder, once it is old."""
+        if self._store.local is None:
+            return []
+        found = (self._store.local / layout.CATALOGUE).glob(".*.tmp")
+        old = time.time() - _OLD_S
+        return sorted(
+            f"{layout.CATALOGUE}/{p.name}" for p in found if p.stat().st_mtime < old
+        )
+
     def drop(self, segments: Iterable[str]) -> None:
-        """Delete damaged segments, whose entries are about to be found again."""
+        """Delete damaged segments (their entries are about to be found again) and others."""
         for path in segments:
             self._store.delete(path)
 
@@ -206,6 +218,8 @@ class Catalogue:
         text = bytes(line.metrics)
         if text not in self._facts:
             self._facts[text] = _metrics.decode(text)
+        where = self._store.show(f"{line.entry.path}/{layout.MANIFEST}")
+        manifests.check_version(line.entry.manifest.schema_version, where)
         manifest = structs.replace(line.entry.manifest, metrics=self._facts[text])
         return structs.replace(line.entry, manifest=manifest)
 

@@ -40,7 +40,7 @@ def check(store: Store, catalogue: Catalogue, deep: bool) -> list[Problem]:
     """Return all problems of an archive, those of the catalogue first, then by path."""
     found = scan(store)
     problems = list(_catalogue(catalogue, found))
-    problems += _leftovers(store, found)
+    problems += _leftovers(store, catalogue, found)
     for path, error in found.unreadable.items():
         problems.append(Problem("error", path, error.message, error.hint))
     for entry in sorted(found.entries.values(), key=lambda e: e.path):
@@ -76,9 +76,9 @@ def _catalogue(catalogue: Catalogue, found: Scan) -> Iterator[Problem]:
             yield Problem("error", new.path, what, _REINDEX, key)
 
 
-def _leftovers(store: Store, found: Scan) -> Iterator[Problem]:
-    for name in staging.leftovers(store):
-        path = f"{layout.INCOMING}/{name}"
+def _leftovers(store: Store, catalogue: Catalogue, found: Scan) -> Iterator[Problem]:
+    left = [f"{layout.INCOMING}/{name}" for name in staging.leftovers(store)]
+    for path in [*left, *catalogue.torn()]:
         what = "an interrupted write left files behind"
         yield Problem("warning", path, what, _REINDEX)
     homes = {path.rpartition("/")[0] for path in found.files}

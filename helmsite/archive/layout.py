@@ -39,7 +39,11 @@ def encode(value: str) -> str:
     if len(whole) <= LONGEST:
         return whole
     digest = hashlib.sha256(value.encode()).hexdigest()[:16]
-    head = re.sub(r"%[0-9A-F]?$", "", whole[: LONGEST - 17])
+    head = ""
+    for piece in (quote(character, safe="") for character in value):
+        if len(head) + len(piece) > LONGEST - 17:
+            break  # between characters: readers decode the value as UTF-8
+        head += piece
     return f"{head}~{digest}"
 
 

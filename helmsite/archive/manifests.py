@@ -37,18 +37,28 @@ def decode(blob: bytes | msgspec.Raw, where: str) -> Manifest:
             "Update helmsite (pip install -U helmsite); if that does not help the file "
             "is damaged: restore it, or delete the run's folder and run it again.",
         ) from error
-    if manifest.schema_version != SCHEMA_VERSION:
-        _refuse_version(blob, where)
+    check_version(manifest.schema_version, where)
     return manifest
 
 
-def _refuse_version(blob: bytes | msgspec.Raw, where: str) -> None:
-    try:
-        version = _versions.decode(blob).schema_version
-    except (msgspec.MsgspecError, UnicodeError):
-        return
-    if version not in {None, SCHEMA_VERSION}:
+def check_version(version: int, where: str) -> None:
+    """Refuse a manifest of another schema version.
+
+    Raises:
+        ArchiveError: this helmsite does not know the version.
+    """
+    if version != SCHEMA_VERSION:
         raise ArchiveError(
             f"{where} has schema version {version}; this helmsite reads {SCHEMA_VERSION}.",
             "Update helmsite: pip install -U helmsite.",
         )
+
+
+def _refuse_version(blob: bytes | msgspec.Raw, where: str) -> None:
+    """Say so where a manifest cannot be read because it is of another version."""
+    try:
+        version = _versions.decode(blob).schema_version
+    except (msgspec.MsgspecError, UnicodeError):
+        return
+    if version is not None:
+        check_version(version, where)

@@ -68,6 +68,19 @@ def publish(store: Store, stage: Path, manifest: Manifest) -> None:
         _swap(stage, Path(store.path(target)))
 
 
+def home(store: Store, run_id: str, path: str) -> str:
+    """Return the folder that a run is read from.
+
+    That is `path`, but for the moment in which a newer run takes its place (or for
+    longer, if the process died in that moment).
+    """
+    if store.local is not None and not (store.local / path).exists():
+        old = f"{layout.INCOMING}/{run_id}{_OLD}"
+        if (store.local / old / layout.MANIFEST).exists():
+            return old
+    return path
+
+
 def recover(store: Store, name: str) -> list[str]:
     """Clear what an interrupted write left of a run; put back what it was replacing."""
     assert store.local is not None
