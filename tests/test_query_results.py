@@ -326,6 +326,22 @@ def test_other_families_are_columns_too(archive):
     assert board(archive, "style").columns[0].metric == time
 
 
+def test_general_information_shows_helms_columns(archive):
+    kept, left_out = (
+        MetricFacts(name, name, "", "general_information")
+        for name in ("num_train_instances", "predicted_index")
+    )
+    metrics = (EM, left_out, kept)
+    identifier = make_run(archive, "boolq", "a", [1], metrics=metrics)
+    (stat, _) = archive.stats(identifier)
+    stats = [structs.replace(stat, metric=m.name) for m in metrics]
+    archive.write_scores(identifier, archive.scores(identifier), stats, metrics)
+    with results(archive) as found:
+        assert found.groups()[0].families == ("accuracy", "general_information")
+        (column,) = found.leaderboard("all", "general_information").columns
+        assert column.metric == kept
+
+
 # pages
 
 

@@ -101,6 +101,27 @@ def test_one_instance_has_no_interval():
     assert statistics.percentile_interval(np.arange(100.0), 1) is None
 
 
+def test_draws_that_are_all_equal_have_no_interval():
+    assert statistics.percentile_interval(np.full(100, 0.5), 9) is None
+
+
+def test_differences_have_students_interval():
+    gaps = np.array([1.0, 0.0, 0.0, 1.0])
+    half = 3.1824463052837078 * (1 / 3) ** 0.5 / 2
+    found = statistics.difference_interval(gaps, is_binary=True)
+    assert found == pytest.approx(((1 / 3) ** 0.5 / 2, 0.5 - half, 0.5 + half))
+
+
+@pytest.mark.parametrize(("gap", "low", "high"), [(0, -1, 1), (1, -2, 0), (-1, 0, 2)])
+def test_differences_without_spread_are_not_certain(gap, low, high):
+    limit = statistics.wilson(0, 30)[1]
+    found = statistics.difference_interval(np.full(30, float(gap)), is_binary=True)
+    expected = (0, gap + low * limit, gap + high * limit)
+    assert found == pytest.approx(expected)
+    found = statistics.difference_interval(np.full(30, 0.5), is_binary=False)
+    assert found == (0, 0.5, 0.5)
+
+
 def test_draws_that_are_not_defined_are_left_out():
     draws = np.concatenate([np.linspace(0, 1, 901), np.full(99, np.nan)])
     stderr, low, high = percentiles(draws, 10_000)

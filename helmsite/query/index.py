@@ -24,7 +24,15 @@ if TYPE_CHECKING:
 ACCURACY, CALIBRATION, EFFICIENCY = "accuracy", "calibration", "efficiency"
 WORST = ("robustness", "fairness")
 FAMILIES = (ACCURACY, CALIBRATION, *WORST, "bias", "toxicity", EFFICIENCY)
-LEADING = {CALIBRATION: "ece_10_bin", EFFICIENCY: "inference_runtime"}
+GENERAL = "general_information"
+CHOSEN = {  # HELM's metric groups; other families show all of their metrics
+    CALIBRATION: ("ece_10_bin",),
+    EFFICIENCY: ("inference_runtime",),
+    GENERAL: (
+        *("num_instances", "num_train_instances", "prompt_truncated"),
+        *("num_prompt_tokens", "num_output_tokens"),
+    ),
+}
 ALL, ALL_TITLE = "all", "All scenarios"
 
 
@@ -138,9 +146,9 @@ class Index:
             found = (
                 [] if main is None else [Column(facts, main, split, family, "worst")]
             )
-        elif family in LEADING:
-            leading = known.get(LEADING[family])
-            found = [Column(facts, leading, split)] if leading else []
+        elif family in CHOSEN:
+            names = [name for name in CHOSEN[family] if name in known]
+            found = [Column(facts, known[name], split) for name in names]
         else:
             found = [
                 Column(facts, f, split) for f in known.values() if f.family == family
@@ -213,10 +221,10 @@ class Index:
         self, name: str, title: str, description: str, scenarios: Sequence[str]
     ) -> Group:
         metrics = [f for s in scenarios for f in self.metrics[s].values()]
-        others = sorted({f.family for f in metrics} - {*FAMILIES, ""})
+        others = sorted({f.family for f in metrics} - {*FAMILIES, GENERAL, ""})
         families = [
             family
-            for family in (*FAMILIES, *others)
+            for family in (*FAMILIES, *others, GENERAL)
             if any(self.columns(scenario, family) for scenario in scenarios)
         ]
         return Group(name, title, description, tuple(scenarios), tuple(families))

@@ -122,15 +122,14 @@ class Outcomes:
                 first, second, column.metric.name, 0, None, details=details
             )
         details |= {"mean_first": math.fsum(a) / n, "mean_second": math.fsum(b) / n}
-        if np.isin(a, (0, 1)).all() and np.isin(b, (0, 1)).all():
+        is_binary = bool(np.isin(a, (0, 1)).all() and np.isin(b, (0, 1)).all())
+        if is_binary:
             details |= mcnemar(a, b)
-        gaps = a - b
-        mean = math.fsum(gaps) / n
+        mean = math.fsum(a - b) / n
         low = high = None
         if n > 1:
-            stderr = math.sqrt(math.fsum((gaps - mean) ** 2) / (n - 1) / n)
-            details["stderr"] = stderr
-            low, high = statistics.mean_interval(mean, stderr, n)
+            found = statistics.difference_interval(a - b, is_binary=is_binary)
+            details["stderr"], low, high = found
         return Difference(
             first, second, column.metric.name, n, mean, low, high, details=details
         )

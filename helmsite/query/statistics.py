@@ -154,14 +154,31 @@ def percentile_interval(
     The percentiles are widened for small n as t widens the normal interval
     (T. Hesterberg, 2015, The American Statistician 69: expanded percentiles). Draws
     that are not finite, from resamples without any value, are left out. None if fewer
-    than half remain or n < 2.
+    than half remain, if n < 2, and if all are equal: then they say nothing about chance.
     """
     kept = np.sort(draws[np.isfinite(draws)])
-    if n < 2 or 2 * len(kept) < len(draws):
+    if n < 2 or 2 * len(kept) < len(draws) or kept[0] == kept[-1]:
         return None
     tail = NORMAL.cdf(-math.sqrt(n / (n - 1)) * t_quantile(n - 1))
     low, high = np.quantile(kept, [tail, 1 - tail])
     return float(np.std(kept)), float(low), float(high)
+
+
+def difference_interval(
+    gaps: NDArray[np.float64], *, is_binary: bool
+) -> tuple[float, float, float]:
+    """Return standard error and Student's interval of the mean of paired differences.
+
+    Differences of 0/1 values that are all the same have no spread. Then Wilson's limit
+    for none of n says how many of all instances may still behave otherwise.
+    """
+    n = len(gaps)
+    mean = math.fsum(gaps) / n
+    stderr = math.sqrt(math.fsum((gaps - mean) ** 2) / (n - 1) / n)
+    if stderr > 0 or not is_binary:
+        return stderr, *mean_interval(mean, stderr, n)
+    span = (1 + abs(mean)) * wilson(0, n)[1]
+    return stderr, max(-1.0, mean - span), min(1.0, mean + span)
 
 
 def sign_test(first: int, second: int) -> float:
