@@ -1,5 +1,7 @@
 """Every question a page asks, over archives small enough to check by hand."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import duckdb
@@ -552,3 +554,58 @@ def test_two_readers_can_work_at_once(archive, tmp_path):
     with Results(archive, SiteConfig(), cache) as first:
         assert everything(archive, cache)[0] == first.overview()
         first.close()
+
+
+def test_a_cache_that_another_process_holds_is_left_alone(archive, tmp_path):
+    make_run(archive, "boolq", "a", [1, 0, 1])
+    cache = tmp_path / "aggregates.duckdb"
+    expected = everything(archive, cache)
+    script = (
+        "import duckdb, sys; c = duckdb.connect(sys.argv[1]); "
+        "print('held', flush=True); sys.stdin.read()"
+    )
+    holder = subprocess.Popen(
+        [sys.executable, "-c", script, str(cache)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    try:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        before = cache.read_bytes()
+        assert everything(archive, cache) == expected
+        assert cache.read_bytes() == before
+    finally:
+        holder.communicate()
+    assert holder.returncode == 0
+
+
+def test_a_damaged_run_is_named_and_spoils_no_cache(archive, tmp_path):
+    cache = tmp_path / "aggregates.duckdb"
+    make_run(archive, "boolq", "a", [1, 0, 1])
+    expected = everything(archive, cache)
+    broken = make_run(archive, "quac", "b", [1, 0, 1])
+    file = Path(archive.file(broken, "stats"))
+    file.write_bytes(file.read_bytes()[:40])
+    with pytest.raises(ArchiveError, match=r"stats\.parquet"):
+        everything(archive, cache)
+    archive.remove(broken)
+    assert everything(archive, cache)[1:] == expected[1:]
+
+
+def test_a_model_with_a_reported_number_alone_counts_as_certain(archive):
+    for model, verdicts in (("a", [1] * 10), ("b", [0] * 10)):
+        identifier = make_run(archive, "boolq", model, verdicts)
+        stats = [
+            structs.replace(s, origin="reported") for s in archive.stats(identifier)
+        ]
+        archive.write_scores(identifier, [], stats, (EM,))
+    assert [(r.win_rate, r.band) for r in board(archive).rows] == [(1.0, 1), (0.0, 2)]
+
+
+def test_one_pair_has_no_interval(archive):
+    a = make_run(archive, "boolq", "a", [1])
+    b = make_run(archive, "boolq", "b", [0])
+    with results(archive) as found:
+        difference = found.paired(a, b, "exact_match")
+    assert (difference.n, difference.mean, difference.ci_low) == (1, 1, None)
