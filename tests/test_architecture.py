@@ -41,7 +41,7 @@ def imports(path: Path) -> set[str]:
     found = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module == "helmsite":
-            found |= {alias.name for alias in node.names}
+            found |= {alias.name for alias in node.names} - {"__version__"}
         elif isinstance(node, ast.ImportFrom) and node.module:
             if node.module.startswith("helmsite."):
                 found.add(part(node.module))

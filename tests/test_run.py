@@ -39,8 +39,8 @@ def project_folder(tmp_path: Path) -> Path:
         "adapter: {max_eval_instances: 12, num_train_trials: 3}\n"
         "scenarios:\n"
         "  - knowledge\n"
-        "  - scenario: knowledge\n"
-        "    adapter: {method: multiple_choice_separate_calibrated, num_train_trials: 1}\n"
+        "  - scenario: knowledge:method=multiple_choice_separate_calibrated\n"
+        "    adapter: {num_train_trials: 1}\n"
         "  - dyck_language:num_parenthesis_pairs=2\n",
         encoding="utf-8",
     )
@@ -241,7 +241,7 @@ def test_a_run_killed_at_twenty_random_moments_ends_as_an_undisturbed_one(
         if process.poll() is not None:
             break
         process.send_signal(signal.SIGKILL)
-        process.wait()
+        process.communicate()
         kills += 1
     last = start(project_folder, root, log)
     _, errors = last.communicate(timeout=120)
