@@ -6,12 +6,15 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from helmsite import scenarios
 from helmsite.errors import ConfigError, HelmsiteError, ScenarioError
-from helmsite.scenarios.definition import SplitRule
+from helmsite.scenarios.definition import Definition, SplitRule
 from helmsite.scenarios.reading import read_file
 from helmsite.scenarios.sources import Row
 from helmsite.scenarios.splits import assign
@@ -836,3 +839,39 @@ def test_a_row_in_the_last_sliver_of_the_shares_has_a_split() -> None:
 def test_a_wrong_row_at_the_end_leaves_no_half_scenario(project: Project) -> None:
     with pytest.raises(ScenarioError, match=r"row 1001 \(line 1002\)"):
         project.load(rows=many(1000) + "x,y\n", split="test")
+
+
+KEYS = [f.name for f in msgspec.structs.fields(Definition)]
+INNER = ["path", "files", "column", "map", "first", "rest", "shares", "by", "choices"]
+INNER += ["answer", "answer_is", "correct", "text", "when", "method", "type", "values"]
+WORDS = ["train", "test", "letter", "index", "{{ question }}", "{{ [1] }}", "{{ x.y }}"]
+WORDS += ["part", "quiz.csv", "generation", "dyck_language", "integer", "{% for %}"]
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
+ANYTHING = st.recursive(
+    SCALARS | st.sampled_from(WORDS),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(INNER) | st.text(max_size=3), inner, max_size=3
+        )
+    ),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(changes=st.dictionaries(st.sampled_from(KEYS), ANYTHING, max_size=3))
+def test_whatever_a_file_says_the_answer_is_a_scenario_or_a_clear_error(
+    changes: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    root = tmp_path_factory.mktemp("fuzz")
+    project = Project(root)
+    project.write("quiz.csv", ROWS)
+    text = yaml.safe_dump({**BASE, **changes}, allow_unicode=True)
+    (root / "quiz.yaml").write_bytes(text.encode("utf-8", "replace"))
+    message = ""
+    try:
+        scenarios.load("quiz", [root])
+    except HelmsiteError as error:
+        message = str(error)
+    assert "→" in message or not message
