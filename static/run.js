@@ -61,7 +61,7 @@
       tokens.forEach((t, j) => t.classList.toggle("on", i === j));
       const value = nats[i];
       let words = `Token ${i + 1} of ${tokens.length} “${tokens[i].textContent.replace(/\n/g, "")}”: `;
-      words += value === null || value === undefined ? "no log-probability" : `log-probability ${(-value).toFixed(2)} (${chance(value)})`;
+      words += value === null || value === undefined ? "no log-probability" : `log-probability ${(-value).toFixed(2).replace("-", "−")} (${chance(value)})`;
       const list = (others[i] || []).map(([t, v]) => `“${shown(t).replace(/\n/g, "")}” ${chance(v / 100)}`);
       readout.textContent = list.length ? `${words}; the model’s candidates: ${list.join(", ")}` : words;
     };
@@ -228,7 +228,8 @@
       const jump = make("select", { "aria-label": "Go to page" }, ...index.starts.map((start, i) => make("option", { value: String(i + 1) }, `page ${i + 1} (from ${start + 1})`)));
       jump.value = String(here);
       jump.addEventListener("change", () => { location.href = `${jump.value}.html${query()}`; });
-      out.replaceChildren(make("p", { class: "found" }, jump));
+      found.append(jump);
+      out.replaceChildren();
       if (!filtered) return;
       const after = rows.find((row) => page(row) > here);
       const before = rows.filter((row) => page(row) < here).pop();

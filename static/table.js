@@ -11,13 +11,14 @@
     const heads = [...table.tHead.rows[0].cells];
     const body = table.tBodies[0];
     const order = [...body.rows];
+    const texts = heads.flatMap((head, i) => ("text" in head.dataset ? [i] : []));
     if (order.length < 2) return;
     const region = table.closest(".scroll");
     const status = make("span", { role: "status" });
     const bar = make("div", { class: "filter" });
     let input = null;
     if (order.length > 5) {
-      input = make("input", { type: "search", "aria-label": `Filter rows by ${heads[0].textContent.trim().toLowerCase()}`, placeholder: `Filter by ${heads[0].textContent.trim().toLowerCase()}` });
+      input = make("input", { type: "search", "aria-label": "Filter rows by their texts", placeholder: "Filter" });
       bar.append(input);
     }
     bar.append(status);
@@ -56,7 +57,7 @@
       const words = (input ? input.value : "").toLowerCase().split(/\s+/).filter(Boolean);
       let shown = 0;
       for (const row of order) {
-        const text = row.cells[0].textContent.toLowerCase();
+        const text = texts.map((i) => row.cells[i].textContent).join(" ").toLowerCase();
         row.hidden = !words.every((word) => text.includes(word));
         shown += !row.hidden;
       }

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator
+import re
+from typing import TYPE_CHECKING
 
 from helmsite.errors import ArchiveError
 from helmsite.query.rows import (
@@ -56,6 +57,9 @@ from helmsite.schema import (
     Usage,
     preset,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 EXACT = MetricFacts(
     "exact_match",
@@ -274,7 +278,7 @@ class FakeResults:
             missing="",
             run_id=self.run_id(model, scenario),
             other_runs=("rother",) if model == 0 else (),
-            best=model == 0 and scenario in (0, 2),
+            best=model == 6 and scenario in (2, 3),
             heat=min(8, int(share * 9)),
         )
 
@@ -603,7 +607,7 @@ def _trial(
     shared = "Answer in one word.\n\nQuestion: Is water wet?\nAnswer: yes\n\n"
     prompt = f"{shared}Question: {item.input}\nAnswer:"
     answer = f" {item.gold[0]}" if right else " I do not know, sorry — maybe ünïcode"
-    tokens = tuple(w if i == 0 else f" {w}" for i, w in enumerate(answer.split(" ")))
+    tokens = tuple(re.findall(r" \S+", answer))
     text = "".join(tokens)
     completion = Completion(
         text=text,
@@ -721,7 +725,7 @@ def _prose(item: Instance) -> TrialView:
         ".",
     )
     request = Request(item.instance_id, "".join(words), Decoding(), score_start=0)
-    values = tuple([None, *(-0.4 * i for i in range(1, len(words)))])
+    values = (None, *(-0.4 * i for i in range(1, len(words))))
     completion = Completion(tokens=words, token_logprobs=values, logprob=-31.2)
     score = Score(item.instance_id, "bits_per_byte", 1.21, request_index=0, weight=52.0)
     view = RequestView(request, (ReplyView(completion, 0, (score,)),))

@@ -79,7 +79,9 @@ class Articles:
         separate = self._method in OPTION_METHODS
         several = len(trial.requests) > 1
         return TrialBlock(
-            label=f"Trial {trial.trial}" if len(view.trials) > 1 else "",
+            label=f"Trial {trial.trial}"
+            if len(view.trials) > 1
+            else _only(trial, separate),
             verdicts=verdicts(trial.scores, self._metrics, self._main),
             requests=tuple(self._request(r, several) for r in trial.requests),
             options=options(trial, view.instance, self._method) if separate else (),
@@ -109,7 +111,7 @@ class Articles:
         whole = ""
         if len(own) > LONG or len(head) > SHARED_LIMIT:
             whole = self._store(text)
-        shared = self._share(head) if head else None
+        shared = self._share(head, view.request.trial) if head else None
         return PromptView(
             own=self._own(own, view),
             characters=len(text),
@@ -127,12 +129,14 @@ class Articles:
         mark = Markup('{}<mark title="its log-probability is asked for">{}</mark>')
         return mark.format(visible(own[:cut]), visible(own[cut:]))
 
-    def _share(self, head: str) -> Shared:
+    def _share(self, head: str, trial: int) -> Shared:
         if head not in self._made:
             html = visible(head)
             if len(head) > SHARED_LIMIT:
                 html = clipped(head, self._store)
-            self._made[head] = Shared(f"s-{digest(head, 12)}", html, len(head))
+            self._made[head] = Shared(
+                f"s-{digest(head, 12)}", f"trial {trial}", html, len(head)
+            )
         made = self._made[head]
         self.shared.setdefault(made.key, made)
         return made
@@ -145,7 +149,7 @@ class Articles:
         mapped = mapping.get(text.strip(), "") if mapping else ""
         label = "Given continuation" if given else "Completion"
         if len(request.replies) > 1:
-            label = f"{label} {reply.completion_index + 1}"
+            label = f"{label} {reply.completion_index + 1} of {len(request.replies)}"
         return ReplyBlock(
             label=label,
             text=self._clip(text),
@@ -168,6 +172,15 @@ class Articles:
         name = text_name(text)
         self._keep(name, text)
         return name
+
+
+def _only(trial: TrialView, separate: bool) -> str:
+    if separate:
+        return "Options"
+    replies = [r for q in trial.requests for r in q.replies]
+    given = any(q.request.score_start is not None for q in trial.requests)
+    word = "Given continuation" if given else "Completion"
+    return word if len(replies) == 1 else f"{word}s"
 
 
 def _messages(messages: Iterable[Message]) -> tuple[Fact, ...]:

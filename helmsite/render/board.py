@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from helmsite.render import formats
-from helmsite.render.names import slug, up
+from helmsite.render.names import link, slug
 from helmsite.render.parts import Bar, Board, CellView, ColumnView, RowView
 from helmsite.render.text import plain
 
@@ -33,19 +33,22 @@ def model_note(card: ModelCard) -> str:
     return " · ".join(plain(p) for p in parts if p)
 
 
-def span(cells: Sequence[Cell], form: str) -> Range:
-    """Return the scale of a column's bars: 0 to 1 for shares, else what occurs."""
-    if form == "share":
-        return (0.0, 1.0)
+def span(cells: Sequence[Cell]) -> Range:
+    """Return the scale of a column's bars: from its lowest to its highest interval end."""
     seen = [c.value for c in cells if c.value is not None]
     seen += [c.ci_low for c in cells if c.ci_low is not None]
     seen += [c.ci_high for c in cells if c.ci_high is not None]
     return (min(seen), max(seen)) if seen else (0.0, 1.0)
 
 
-def bar(cell: Cell, scale: Range) -> Bar | None:
-    """Return a cell's interval as a thin bar, None without an interval."""
-    if cell.ci_low is None or cell.ci_high is None or cell.value is None:
+def bar(cell: Cell, scale: Range | None) -> Bar | None:
+    """Return a cell's interval as a thin bar, None without an interval or a scale."""
+    if (
+        scale is None
+        or cell.ci_low is None
+        or cell.ci_high is None
+        or cell.value is None
+    ):
         return None
     low, high = scale
     width = (high - low) or 1.0
@@ -57,9 +60,12 @@ def bar(cell: Cell, scale: Range) -> Bar | None:
 
 
 def cell_view(
-    cell: Cell, metric: MetricFacts | None, href: str, scale: Range
+    cell: Cell, metric: MetricFacts | None, href: str, scale: Range | None = None
 ) -> CellView:
-    """Return a cell with all that stands behind it in its title."""
+    """Return a cell with all that stands behind it in its title.
+
+    Without a `scale` the cell stands in a list of unlike numbers: no bar, tint or bold.
+    """
     form = metric.format if metric else "number"
     name = metric.title if metric else "value"
     if cell.value is None:
@@ -73,14 +79,16 @@ def cell_view(
         known.append(
             f"{formats.count(len(cell.other_runs), 'other run')} not shown here"
         )
+    if cell.origin == "reported":
+        known.append("as reported by its source")
     partial = cell.n_scored < cell.n_asked
     return CellView(
         text=exact,
         sort=repr(round(cell.value, 9)),
         title="; ".join(k for k in known if k),
         href=href,
-        heat=cell.heat,
-        best=cell.best,
+        heat=cell.heat if scale else -1,
+        best=cell.best and scale is not None,
         bar=bar(cell, scale),
         part=f"{cell.n_scored:,}/{cell.n_asked:,}" if partial else "",
     )
@@ -138,23 +146,20 @@ def board(
     by: str = "scenario",
 ) -> Board:
     """Return a table of models for the page at `path`."""
-    root = up(path)
-    scales = [
-        span([r.cells[i] for r in rows], c.metric.format) for i, c in enumerate(columns)
-    ]
+    scales = [span([r.cells[i] for r in rows]) for i in range(len(columns))]
     views = []
     for row, place in zip(rows, bands(rows), strict=True):
         cells = tuple(
-            cell_view(cell, column.metric, _to(root, site.run(cell.run_id)), scale)
+            cell_view(cell, column.metric, link(path, site.run(cell.run_id)), scale)
             for cell, column, scale in zip(row.cells, columns, scales, strict=True)
         )
         name = plain(row.card.title or row.card.name)
-        href = _to(root, site.model(row.card.name))
+        href = link(path, site.model(row.card.name))
         views.append(
             RowView(name, href, model_note(row.card), cells, place, win_view(row))
         )
     heads = [
-        column_view(c, _to(root, site.scenario(c.scenario.name)), by) for c in columns
+        column_view(c, link(path, site.scenario(c.scenario.name)), by) for c in columns
     ]
     kinds = {c.missing or "not run" for r in rows for c in r.cells if c.value is None}
     return Board(
@@ -165,7 +170,3 @@ def board(
         bands=any(v.band for v in views),
         holes=tuple(f"{k}: {why}" for k, why in formats.HOLES.items() if k in kinds),
     )
-
-
-def _to(root: str, target: str) -> str:
-    return root + target if target else ""

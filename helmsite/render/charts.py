@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from helmsite.schema import MetricFacts
 
-LABEL, PLOT, VALUE, ROW, AXIS = 210, 360, 70, 24, 44
+LABEL, PLOT, ROW, AXIS, EDGE = 250, 330, 24, 44, 24
 LIMIT = 60
 
 
@@ -52,7 +52,7 @@ def dot_plot(dots: Sequence[Dot], metric: MetricFacts, title: str) -> Markup:
     rows = rows[:LIMIT]
     marks = _ticks_of(rows, metric)
     height = len(rows) * ROW + AXIS
-    width = LABEL + PLOT + VALUE
+    width = LABEL + PLOT + EDGE
 
     def x(value: float) -> float:
         share = (value - marks[0]) / (marks[-1] - marks[0])
@@ -66,10 +66,10 @@ def dot_plot(dots: Sequence[Dot], metric: MetricFacts, title: str) -> Markup:
     ]
     parts += [_axis(marks, x, len(rows) * ROW)]
     parts += [_dot(dot, i, x, metric.format) for i, dot in enumerate(rows)]
-    better = {True: "higher is better →", False: "← lower is better", None: ""}
+    better = {True: ", higher is better →", False: ", ← lower is better", None: ""}
     unit = f" ({metric.unit})" if metric.unit else ""
     parts.append(
-        Markup('<text class="axis" x="{}" y="{}">{}{} {}</text>').format(
+        Markup('<text class="axis" x="{}" y="{}">{}{}{}</text>').format(
             LABEL, height - 6, metric.title, unit, better[metric.higher_is_better]
         )
     )
@@ -103,7 +103,7 @@ def _dot(dot: Dot, row: int, x: Callable[[float], float], form: str) -> Markup:
         reach = Markup(
             '<line class="reach" x1="{}" x2="{}" y1="{y}" y2="{y}"/>'
         ).format(x(dot.low), x(dot.high), y=y)
-    label = dot.label if len(dot.label) <= 30 else f"{dot.label[:29]}…"
+    label = dot.label if len(dot.label) <= 25 else f"{dot.label[:24]}…"
     return Markup(
         '<a href="{href}"><title>{words}</title>'
         '<text class="name" x="{name}" y="{base}">{label}</text>{reach}'
@@ -112,12 +112,12 @@ def _dot(dot: Dot, row: int, x: Callable[[float], float], form: str) -> Markup:
     ).format(
         href=dot.href,
         words=words,
-        name=LABEL - 12,
+        name=LABEL - 68,
         base=y + 4.5,
         label=label,
         reach=reach,
         cx=x(dot.value),
         y=y,
-        end=LABEL + PLOT + 12,
+        end=LABEL - 14,
         value=formats.value(dot.value, form),
     )

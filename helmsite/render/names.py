@@ -91,3 +91,8 @@ class SiteMap:
 def up(path: str) -> str:
     """Return the prefix that leads from a page to the site's root."""
     return "../" * path.count("/")
+
+
+def link(path: str, target: str) -> str:
+    """Return how the page at `path` reaches `target`; '' where there is no target."""
+    return up(path) + target if target else ""

@@ -20,8 +20,8 @@ OPTION_METHODS = {ORIGINAL, CALIBRATED}
 def rule(method: str) -> str:
     """Return how the choice is made, in words."""
     if method == CALIBRATED:
-        return "chosen: the largest rise of the log-probability by the question"
-    return "chosen: the highest log-probability per token"
+        return "Chosen: the largest rise of the log-probability by the question"
+    return "Chosen: the highest log-probability per token"
 
 
 def options(trial: TrialView, instance: Instance, method: str) -> tuple[Option, ...]:

@@ -148,9 +148,10 @@ class PromptView(Record, frozen=True):
 
 
 class Shared(Record, frozen=True):
-    """A part that several prompts of a page begin with."""
+    """A part that several prompts of a page begin with; `label` says which prompts."""
 
     key: str
+    label: str
     html: Markup
     characters: int
 
@@ -211,7 +212,10 @@ class Option(Record, frozen=True):
 
 
 class TrialBlock(Record, frozen=True):
-    """One trial: verdicts on the whole, options or requests."""
+    """One trial: verdicts on the whole, options or requests.
+
+    `label` names the trial or, where there is only one, what it holds.
+    """
 
     label: str
     verdicts: tuple[Verdict, ...]

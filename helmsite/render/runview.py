@@ -9,7 +9,7 @@ import msgspec
 from helmsite.query.rows import Cell
 from helmsite.render import board as boards
 from helmsite.render import formats, sentences
-from helmsite.render.names import digest, slug, up
+from helmsite.render.names import digest, link, slug, up
 from helmsite.render.pages import InstancesPage, RunView
 from helmsite.render.parts import CellView, ColumnView, Fact, Link, RowView, Stats
 from helmsite.render.text import plain
@@ -61,25 +61,22 @@ def run(
     manifest = page.summary.manifest
     adapter = manifest.spec.adapter
     own = frame(manifest, frames)
-    root = own.root
     links = [
         Link(
             sentences.scenario_title(manifest.scenario),
-            root + frames.map.scenario(manifest.scenario.name),
+            link(own.path, frames.map.scenario(manifest.scenario.name)),
             "scenario",
         ),
         Link(
             plain(manifest.card.title or manifest.card.name),
-            root + frames.map.model(manifest.card.name),
+            link(own.path, frames.map.model(manifest.card.name)),
             "model",
         ),
     ]
     withheld = manifest.scenario.publication == "aggregates"
     differs, settings = adapter_facts(adapter, page.defaults)
     return RunView(
-        frame=msgspec.structs.replace(
-            own, download=root + download if download else ""
-        ),
+        frame=msgspec.structs.replace(own, download=link(own.path, download)),
         sentence=sentences.run(page.summary),
         links=tuple(links),
         warnings=tuple(plain(w) for w in manifest.warnings),

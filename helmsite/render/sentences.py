@@ -115,10 +115,8 @@ def model(page: ModelPage) -> str:
     name = plain(page.card.title or page.card.name)
     ranked = [r for r in page.results if r.rank is not None and r.of > 1]
     first = sum(1 for r in ranked if r.rank is not None and r.rank < 2)
-    start = (
-        f"{name} was run {formats.count(len(page.runs), 'time')} "
-        f"on {formats.count(len(page.results), 'scenario')}"
-    )
+    tried = sum(r.cell.missing != "not run" for r in page.results)
+    start = f"{name} has {formats.count(len(page.runs), 'run')} on {formats.count(tried, 'scenario')}"
     if not ranked:
         return f"{start}; no other model shares one of them."
     of = formats.count(len(ranked), "scenario")

@@ -26,6 +26,8 @@ CONTROLS = re.compile(
     "\u2060-\u206f\ufeff\ufff9-\ufffb\ufffe\uffff\ud800-\udfff"
     "\U000e0000-\U000e007f]"
 )
+EDGES = re.compile(r"(\n|\t| (?=\s|$)|(?<=\s) |^ )")
+SIGNS = {" ": "\u2423", "\n": "\u23ce\n", "\t": "\u21e5"}
 TAGS = {"p", "a", "em", "strong", "code", "pre", "ul", "ol", "li", "br", "blockquote"}
 
 
@@ -55,11 +57,15 @@ def plain(text: str) -> str:
 
 
 def spaced(text: str) -> Markup:
-    """Return a short text with its line feeds and spaces visible (for prefixes)."""
-    marked = str(visible(text))
-    marked = re.sub(r" (?![^<]*>)", '<span class="ws">\u2423</span>', marked)
-    marked = marked.replace("\t", '<span class="ws">\u21e5</span>')
-    return Markup(marked.replace("\n", '<span class="ws">\u23ce</span>'))  # noqa: S704
+    """Return a short text in which line feeds, tabs and spaces at an edge are visible."""
+    parts = EDGES.split(text)
+    html = [
+        Markup('<span class="ws">{}</span>').format(SIGNS[part])
+        if place % 2
+        else visible(part)
+        for place, part in enumerate(parts)
+    ]
+    return Markup("").join(html)
 
 
 def clipped(text: str, keep: Callable[[str], str]) -> Markup:

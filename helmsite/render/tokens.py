@@ -81,8 +81,8 @@ def _summary(
         return "no log-probability is known"
     total = sum(v for v, _ in known)
     each = total / len(known)
-    sums = f"log-probability {total:.2f} in all, {each:.2f} per token"
-    words = [sums.replace("-", MINUS)]
+    sums = [f"{v:.2f}".replace("-", MINUS) for v in (total, each)]
+    words = [f"log-probability {sums[0]} in all, {sums[1]} per token"]
     if len(names) <= FEW and top and len(top[0]) > 1:
         first = sorted(top[0], key=lambda a: -a.logprob)[:5]
         chances = listed([f"{_shown(a.token)} {_chance(a.logprob)}" for a in first])

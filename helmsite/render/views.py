@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from helmsite.render import board as boards
 from helmsite.render import charts, formats, sentences
-from helmsite.render.names import up
+from helmsite.render.names import link, up
 from helmsite.render.pages import (
     BoardPage,
     ModelLine,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         ScenarioSummary,
     )
     from helmsite.render.frames import Frames
-    from helmsite.schema import ModelCard
+    from helmsite.schema import MetricFacts, ModelCard
 
 WIN_RULE = (
     "Mean win rate: in each column, the share of the other models with a value that this "
@@ -93,12 +93,12 @@ def scenarios(rows: Sequence[ScenarioSummary], frames: Frames) -> ScenariosPage:
     for row in rows:
         model = row.best_model
         metric = row.main_metric
-        href = root + site.run(row.best.run_id) if row.best.run_id else ""
+        href = link(path, site.run(row.best.run_id))
         lines.append(
             ScenarioLine(
                 link=Link(
                     sentences.scenario_title(row.facts),
-                    root + site.scenario(row.facts.name),
+                    link(path, site.scenario(row.facts.name)),
                     plain(row.facts.name) if row.facts.title else "",
                 ),
                 task=plain(row.facts.taxonomy.task),
@@ -107,7 +107,7 @@ def scenarios(rows: Sequence[ScenarioSummary], frames: Frames) -> ScenariosPage:
                 runs=row.n_runs,
                 instances=row.n_instances,
                 metric=plain(metric.title) if metric else "",
-                best=boards.cell_view(row.best, metric, href, (0.0, 1.0)),
+                best=boards.cell_view(row.best, metric, href),
                 best_model=Link(
                     plain(frames.model_title(model)), root + site.model(model)
                 )
@@ -213,7 +213,6 @@ def example(text: str) -> Clip | None:
 def models(rows: Sequence[ModelSummary], frames: Frames) -> ModelsPage:
     """Return the list of models."""
     path = "models/index.html"
-    root = up(path)
     lines = []
     for row in rows:
         card = row.card
@@ -228,7 +227,7 @@ def models(rows: Sequence[ModelSummary], frames: Frames) -> ModelsPage:
             ModelLine(
                 link=Link(
                     plain(card.title or card.name),
-                    root + frames.map.model(card.name),
+                    link(path, frames.map.model(card.name)),
                     plain(card.name) if card.title else "",
                 ),
                 creator=plain(card.creator),
@@ -280,21 +279,28 @@ def _card(card: ModelCard) -> tuple[Fact, ...]:
 
 
 def _result(result: ModelResult, frames: Frames, path: str) -> ModelRow:
-    column, root = result.column, up(path)
+    column = result.column
     metric = column.metric
-    run = frames.map.run(result.cell.run_id)
-    scale = boards.span([result.cell], metric.format)
     return ModelRow(
         scenario=Link(
             sentences.scenario_title(column.scenario),
-            root + frames.map.scenario(column.scenario.name),
+            link(path, frames.map.scenario(column.scenario.name)),
         ),
         metric=plain(metric.title),
         arrow=boards.arrow(metric)[0],
-        cell=boards.cell_view(result.cell, metric, root + run if run else "", scale),
+        cell=boards.cell_view(
+            result.cell,
+            metric,
+            link(path, frames.map.run(result.cell.run_id)),
+            _whole(metric),
+        ),
         rank="" if result.rank is None else f"{result.rank:g} of {result.of}",
         rank_sort="" if result.rank is None else f"{result.rank:g}",
     )
+
+
+def _whole(metric: MetricFacts) -> tuple[float, float] | None:
+    return (0.0, 1.0) if metric.format == "share" else None
 
 
 def runs(rows: Sequence[RunSummary], frames: Frames) -> RunsPage:
@@ -318,23 +324,23 @@ def runs_table(
 def run_line(row: RunSummary, frames: Frames, path: str) -> RunLine:
     """Return one run as a line of a table."""
     manifest, metric = row.manifest, row.main_metric
-    root, site = up(path), frames.map
-    href = root + site.run(manifest.run_id)
+    site = frames.map
+    href = link(path, site.run(manifest.run_id))
     return RunLine(
         run_id=manifest.run_id,
         href=href,
         scenario=Link(
             sentences.scenario_title(manifest.scenario),
-            root + site.scenario(manifest.scenario.name),
+            link(path, site.scenario(manifest.scenario.name)),
         ),
         model=Link(
             plain(manifest.card.title or manifest.card.name),
-            root + site.model(manifest.card.name),
+            link(path, site.model(manifest.card.name)),
         ),
         method=sentences.method(manifest.spec.adapter, row.n_trials),
         suite=plain(manifest.suite),
         metric=plain(metric.title) if metric else "",
-        cell=boards.cell_view(row.main, metric, href, (0.0, 1.0)),
+        cell=boards.cell_view(row.main, metric, href),
         instances=row.n_instances,
         status=manifest.status,
         day=formats.day(manifest.provenance.finished_at),
