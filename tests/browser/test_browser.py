@@ -246,7 +246,7 @@ def test_a_copied_prompt_is_the_archives_byte_for_byte(
     open_page: Open, folder: str, number: int
 ) -> None:
     views = list(
-        itertools.islice(FakeResults().instances(folder.rsplit("/")[-1]), number + 1)
+        itertools.islice(FakeResults().instances(folder.rsplit("/", maxsplit=1)[-1]), number + 1)
     )
     prompt = views[number].trials[0].requests[0].request.prompt
     page = open_page(f"{folder}/1.html")
