@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import time
 import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,9 +17,10 @@ from moto.server import ThreadedMotoServer
 from msgspec import structs
 
 from helmsite.archive import Archive, catalogue, layout
+from helmsite.archive.indexing import run_entry
 from helmsite.errors import ArchiveError
 from helmsite.schema import PublishedStat, Score, Stat
-from tests.archive_cases import FACTS, manifest, small
+from tests.archive_cases import FACTS, catalogued, manifest, small
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -349,7 +351,7 @@ def test_hive_values_are_decoded_by_pyarrow_and_long_names_stand_in_run_json(
 
     archive = Archive(tmp_path)
     made = archive.write_run(
-        *small(scenario="s:" + "x" * 200, model="org/m é", suite="2024-01-01")
+        *small(entry="s:" + "x" * 200, model="org/m é", suite="2024-01-01")
     )
     path = archive.file(made.run_id, "scores")
     table = ds.dataset(
@@ -391,3 +393,22 @@ def test_a_local_table_can_be_opened_by_path(tmp_path: Path) -> None:
     made = archive.write_run(*small())
     assert archive.is_local
     assert pq.ParquetFile(archive.file(made.run_id, "stats")).metadata.num_rows == 1
+
+
+def test_ten_thousand_runs_are_listed_in_under_a_second(tmp_path: Path) -> None:
+    """CPU time, so that a busy machine does not fail it."""
+    made = catalogued(10_000)
+    entries = [run_entry(m, layout.run_path(m)) for m in made]
+    Archive(tmp_path)._catalogue.add(*entries)
+    archive = Archive(tmp_path)
+    start = time.process_time()
+    found = archive.manifests()
+    state = archive.state()
+    assert time.process_time() - start < 1.0
+    assert found == tuple(sorted(made, key=lambda m: m.run_id))
+    assert len(state) == 64
+    assert found[0].metrics[0] is found[1].metrics[0]  # held once
+    start = time.process_time()
+    for manifest_ in found[:1000]:
+        archive.manifest(manifest_.run_id)
+    assert time.process_time() - start < 1.0

@@ -23,7 +23,7 @@ from helmsite.errors import ArchiveError
 from helmsite.schema import FileFacts, Manifest, MetricFacts, Record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from helmsite.archive.store import Store
 
@@ -52,15 +52,18 @@ class Entry(Record, frozen=True):
 
 
 class _Line(Record, frozen=True):
-    """An entry as written: the metrics' facts, nearly the same for all runs, apart."""
+    """An entry as written: the facts of metrics, nearly the same for all runs, apart.
+
+    They stand in the first line of a segment that has them; others give their hash.
+    """
 
     entry: Entry
-    metrics: msgspec.Raw = msgspec.Raw(b"[]")
+    facts: str = ""
+    metrics: tuple[MetricFacts, ...] | None = None
 
 
 _encoder = msgspec.json.Encoder(order="deterministic")
 _decoder = msgspec.json.Decoder(_Line)
-_metrics = msgspec.json.Decoder(tuple[MetricFacts, ...])
 
 
 class _Peek(msgspec.Struct):
@@ -80,7 +83,7 @@ class Catalogue:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._segments: dict[str, tuple[Entry, ...]] = {}
-        self._facts: dict[bytes, tuple[MetricFacts, ...]] = {}
+        self._facts: dict[str, tuple[MetricFacts, ...]] = {}
         self._current: tuple[set[str], dict[str, Entry]] = (set(), {})
 
     def entries(self) -> dict[str, Entry] | None:
@@ -184,7 +187,7 @@ class Catalogue:
 
     def _write(self, entries: Iterable[Entry]) -> str:
         ordered = sorted(entries, key=lambda e: (e.key, e.revision))
-        text = b"".join(_encoder.encode(_line(e)) + b"\n" for e in ordered)
+        text = b"".join(_encoder.encode(line) + b"\n" for line in _lines(ordered))
         blob: bytes = pa.Codec("zstd").compress(text, asbytes=True)
         name = _name(blob)
         self._store.write(f"{layout.CATALOGUE}/{name}", blob)
@@ -206,21 +209,21 @@ class Catalogue:
             raise ArchiveError(f"{where} is damaged: {error}.", _REINDEX) from error
         try:
             return tuple(self._whole(_decoder.decode(line)) for line in lines)
-        except (msgspec.MsgspecError, UnicodeError) as error:
+        except (msgspec.MsgspecError, UnicodeError, KeyError) as error:
             for line in lines:
                 _refuse_unknown(line)
             raise ArchiveError(f"{where} is damaged: {error}.", _REINDEX) from error
 
     def _whole(self, line: _Line) -> Entry:
         """Put the metrics' facts back; equal ones are the same object in memory."""
-        if line.entry.manifest is None:
+        manifest = line.entry.manifest
+        if manifest is None:
             return line.entry
-        text = bytes(line.metrics)
-        if text not in self._facts:
-            self._facts[text] = _metrics.decode(text)
+        if line.metrics is not None:
+            self._facts.setdefault(line.facts, line.metrics)
         where = self._store.show(f"{line.entry.path}/{layout.MANIFEST}")
-        manifests.check_version(line.entry.manifest.schema_version, where)
-        manifest = structs.replace(line.entry.manifest, metrics=self._facts[text])
+        manifests.check_version(manifest.schema_version, where)
+        manifest = structs.replace(manifest, metrics=self._facts[line.facts])
         return structs.replace(line.entry, manifest=manifest)
 
     def _forget(self, names: Iterable[str]) -> None:
@@ -241,12 +244,19 @@ def _name(blob: bytes) -> str:
     return f"{hashlib.sha256(blob).hexdigest()[:24]}.jsonl.zst"
 
 
-def _line(entry: Entry) -> _Line:
-    if entry.manifest is None:
-        return _Line(entry)
-    bare = structs.replace(entry.manifest, metrics=())
-    metrics = msgspec.Raw(_encoder.encode(entry.manifest.metrics))
-    return _Line(structs.replace(entry, manifest=bare), metrics)
+def _lines(entries: Iterable[Entry]) -> Iterator[_Line]:
+    seen: set[str] = set()
+    for entry in entries:
+        if entry.manifest is None:
+            yield _Line(entry)
+            continue
+        metrics = entry.manifest.metrics
+        digest = hashlib.sha256(_encoder.encode(metrics)).hexdigest()[:16]
+        bare = structs.replace(
+            entry, manifest=structs.replace(entry.manifest, metrics=())
+        )
+        yield _Line(bare, digest, None if digest in seen else metrics)
+        seen.add(digest)
 
 
 def _refuse_unknown(line: bytes) -> None:

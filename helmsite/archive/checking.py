@@ -263,10 +263,7 @@ def _pairs(table: pa.Table) -> set[tuple[str, str]]:
 
 
 def _content(table: tables.Table, rows: pa.Table) -> Iterator[str]:
-    """Say what is wrong with keys and numbers."""
-    for name in table.key:
-        if rows[name].null_count:
-            yield f"{rows[name].null_count} rows have no {name}"
+    """Say what is wrong with keys and numbers (that no key is null, the schema says)."""
     distinct = rows.select(table.key).group_by(list(table.key)).aggregate([])
     if twice := rows.num_rows - distinct.num_rows:
         yield f"{twice} rows repeat the key of another ({', '.join(table.key)})"
@@ -282,15 +279,19 @@ def _content(table: tables.Table, rows: pa.Table) -> Iterator[str]:
 def _schema_difference(found: pa.Schema, expected: pa.Schema) -> str:
     lacks = [n for n in expected.names if n not in found.names]
     more = [n for n in found.names if n not in expected.names]
-    changed = [
-        f"{f.name} is {found.field(f.name).type}, not {f.type}"
-        for f in expected
-        if f.name in found.names and not found.field(f.name).equals(f)
+    common = [f for f in expected if f.name in found.names]
+    types = {f.name: (found.field(f.name).type, f.type) for f in common}
+    changed = [f"{n} is {a}, not {b}" for n, (a, b) in types.items() if a != b]
+    nulls = [
+        f"{f.name} may be null"
+        for f in common
+        if found.field(f.name).nullable and not f.nullable
     ]
     parts = [
         f"lacks the columns {', '.join(lacks)}" if lacks else "",
         f"has unknown columns {', '.join(more)}" if more else "",
-        "; ".join(changed),
+        *changed,
+        *nulls,
     ]
     return (
         "the file " + "; ".join(p for p in parts if p)
