@@ -71,7 +71,8 @@ class Reporter:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._bar.stop()
+        if self.console.is_terminal:
+            self._bar.stop()
 
     def planned(self, plan: Plan, asked: int, answered: int) -> None:
         """Start a run's bar where an earlier start left off."""
