@@ -145,7 +145,9 @@ class Archive:
                 "stats": writing.stats(stage / "stats.parquet", stats),
             }
             final = _with_counts(manifest, answers, scored, files)
-            staging.publish(self._store, stage, final)
+            staging.publish(
+                self._store, stage, final, lambda: self._withdraw(manifest.run_id)
+            )
         self._catalogue.add(run_entry(final, layout.run_path(final)))
         return final
 
@@ -193,10 +195,10 @@ class Archive:
         Raises:
             ArchiveError: there is no such run, or it cannot be deleted.
         """
-        entry = self._entry(run_id)
-        self._store.delete(f"{entry.path}/{layout.MANIFEST}")
-        self._store.delete(entry.path)
-        self._catalogue.add(Entry(entry.key, entry.kind, entry.path, gone=True))
+        path = self._entry(run_id).path
+        self._store.delete(f"{path}/{layout.MANIFEST}")
+        self._store.delete(path)
+        self._withdraw(run_id)
 
     def file(self, run_id: str, name: str) -> str:
         """Return where a table's Parquet file stands: a path, or a path in the store.
@@ -325,6 +327,11 @@ class Archive:
                 "that were copied in.",
             )
         return entries[run_id]
+
+    def _withdraw(self, run_id: str) -> None:
+        entry = self._entries().get(run_id)
+        if entry is not None:
+            self._catalogue.add(Entry(run_id, entry.kind, entry.path, gone=True))
 
     def _relative(self, run_id: str, name: str) -> str:
         home = staging.home(self._store, run_id, self._entry(run_id).path)

@@ -3,7 +3,8 @@
 In a local archive a run is written to `_incoming/<run_id>` and its folder renamed, so
 that it appears whole or not at all. A run that it replaces waits in
 `_incoming/<run_id>.old` for that moment. Elsewhere the files are uploaded one by one,
-run.json last.
+run.json last; files that replace others are uploaded to `_incoming/<run_id>` first, so
+that at any moment the old run or the new one is whole somewhere.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from helmsite.archive.store import Store, problems, sync_file, sync_folder
 from helmsite.errors import ArchiveError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from helmsite.schema import Manifest
 
@@ -36,8 +37,13 @@ def folder(store: Store, name: str) -> Iterator[Path]:
         ArchiveError: it cannot be made, or another process is writing this run.
     """
     if store.local is None:
-        with tempfile.TemporaryDirectory(prefix="helmsite-") as made:
+        recover(store, name)
+        with problems("write a temporary file"):
+            made = tempfile.mkdtemp(prefix="helmsite-")
+        try:
             yield Path(made)
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
         return
     place = store.local / layout.INCOMING / name
     with _locked(store, name):
@@ -50,15 +56,26 @@ def folder(store: Store, name: str) -> Iterator[Path]:
             shutil.rmtree(place, ignore_errors=True)
 
 
-def publish(store: Store, stage: Path, manifest: Manifest) -> None:
-    """Bring the finished files of a run to their place, with its run.json."""
+def publish(
+    store: Store, stage: Path, manifest: Manifest, withdraw: Callable[[], None]
+) -> None:
+    """Bring the finished files of a run to their place, with its run.json.
+
+    `withdraw` takes the run out of the catalogue; it is called before the files of an
+    older version are replaced one by one.
+    """
     target = layout.run_path(manifest)
     blob = manifests.encode(manifest)
     if store.local is None:
-        store.delete(f"{target}/{layout.MANIFEST}")
+        replaces = store.read(f"{target}/{layout.MANIFEST}") is not None
+        waiting = f"{layout.INCOMING}/{manifest.run_id}"
+        place = waiting if replaces else target
         for file in sorted(stage.iterdir()):
-            store.put(file, f"{target}/{file.name}")
-        store.write(f"{target}/{layout.MANIFEST}", blob)
+            store.put(file, f"{place}/{file.name}")
+        store.write(f"{place}/{layout.MANIFEST}", blob)
+        if replaces:
+            withdraw()
+            _move(store, waiting, target)
         return
     with problems(f"write {store.show(target)}"):
         (stage / layout.MANIFEST).write_bytes(blob)
@@ -82,8 +99,12 @@ def home(store: Store, run_id: str, path: str) -> str:
 
 
 def recover(store: Store, name: str) -> list[str]:
-    """Clear what an interrupted write left of a run; put back what it was replacing."""
-    assert store.local is not None
+    """Clear what an interrupted write left of a run; put back what it was replacing.
+
+    A replacement that had been uploaded as a whole is put in place.
+    """
+    if store.local is None:
+        return _recover_remote(store, name)
     incoming = store.local / layout.INCOMING
     place, old = incoming / name, incoming / f"{name}{_OLD}"
     found = [f"{layout.INCOMING}/{p.name}" for p in (place, old) if p.exists()]
@@ -101,9 +122,9 @@ def recover(store: Store, name: str) -> list[str]:
 
 def leftovers(store: Store) -> list[str]:
     """Return the names of runs whose write was interrupted (and is not going on)."""
-    if store.local is None:
-        return []
     found = store.names(layout.INCOMING) or []
+    if store.local is None:
+        return found
     names = {n.removesuffix(_OLD) for n in found if not n.endswith(".lock")}
     return sorted(n for n in names if not _is_busy(store, n))
 
@@ -112,9 +133,36 @@ def clean(store: Store) -> list[str]:
     """Recover every interrupted write; returns what was found."""
     cleaned: list[str] = []
     for name in leftovers(store):
+        if store.local is None:
+            cleaned += recover(store, name)
+            continue
         with _locked(store, name), problems(f"clean up {store.show(name)}"):
             cleaned += recover(store, name)
     return cleaned
+
+
+def _recover_remote(store: Store, name: str) -> list[str]:
+    if name not in (store.names(layout.INCOMING) or ()):
+        return []
+    waiting = f"{layout.INCOMING}/{name}"
+    blob = store.read(f"{waiting}/{layout.MANIFEST}")
+    if blob is None:
+        store.delete(waiting)
+    else:
+        manifest = manifests.decode(blob, store.show(waiting))
+        _move(store, waiting, layout.run_path(manifest))
+    return [waiting]
+
+
+def _move(store: Store, waiting: str, target: str) -> None:
+    """Put a complete run in the place of another; can be done again if it is cut off."""
+    store.delete(f"{target}/{layout.MANIFEST}")
+    for name in store.names(waiting) or []:
+        if name != layout.MANIFEST:
+            store.copy(f"{waiting}/{name}", f"{target}/{name}")
+    store.copy(f"{waiting}/{layout.MANIFEST}", f"{target}/{layout.MANIFEST}")
+    store.delete(f"{waiting}/{layout.MANIFEST}")
+    store.delete(waiting)
 
 
 def _swap(stage: Path, target: Path) -> None:

@@ -114,6 +114,11 @@ class Store:
             source.replace(target)
             sync_folder(target.parent)
 
+    def copy(self, source: str, target: str) -> None:
+        """Copy a file inside a remote store."""
+        with self._problems("write", target):
+            self._fs.cp_file(self.path(source), self.path(target))
+
     def delete(self, relative: str) -> None:
         """Delete a file or folder; nothing happens where there is none."""
         with self._problems("delete", relative):
@@ -148,7 +153,8 @@ class Store:
                 found = self._fs.find(self.path(relative), detail=True)
             except (FileNotFoundError, NotADirectoryError):
                 return {}
-        start = len(self._base.lstrip("/")) + 1
+        base = self._base.lstrip("/")
+        start = len(base) + 1 if base else 0
         return {
             path.lstrip("/")[start:]: int(facts["size"] or 0)
             for path, facts in sorted(found.items())
