@@ -228,7 +228,7 @@
       const jump = make("select", { "aria-label": "Go to page" }, ...index.starts.map((start, i) => make("option", { value: String(i + 1) }, `page ${i + 1} (from ${start + 1})`)));
       jump.value = String(here);
       jump.addEventListener("change", () => { location.href = `${jump.value}.html${query()}`; });
-      found.append(jump);
+      if (index.starts.length > 1) found.append(jump);
       out.replaceChildren();
       if (!filtered) return;
       const after = rows.find((row) => page(row) > here);

@@ -8,18 +8,23 @@ import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 from jinja2 import meta
+from msgspec import structs
 
 from helmsite.config import SiteConfig
 from helmsite.errors import BuildError
-from helmsite.render import build, check_links
+from helmsite.render import build, check_links, sentences
+from helmsite.render.charts import ticks
 from helmsite.render.output import MARKER
 from helmsite.render.pages import TEMPLATES
 from helmsite.render.theme import Theme
+from helmsite.render.verdicts import verdict, verdicts
 from helmsite.resources import bundled
-from tests.site_source import CARDS, EVIL, HOSTILE, SCENARIOS, FakeResults
+from helmsite.schema import Score
+from tests.site_source import CARDS, EVIL, EXACT, HOSTILE, SCENARIOS, FakeResults
 
 CONFIG = SiteConfig(title="Demo evaluations")
 CSP = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'"
@@ -584,3 +589,71 @@ def test_the_base_address_makes_permalinks(tmp_path: Path) -> None:
 def test_samples_name_every_model_and_scenario(site: Path) -> None:
     assert len(list((site / "models").iterdir())) == len(CARDS) + 1
     assert len(list((site / "scenarios").iterdir())) == len((*SCENARIOS, EVIL)) + 1
+
+
+# ---- Sentences and verdicts
+
+
+def board_sentence(**changes: object) -> str:
+    shown = structs.replace(FakeResults(models=3).leaderboard("core"), **changes)
+    return sentences.board(shown)
+
+
+def test_models_with_the_same_win_rate_share_the_first_place() -> None:
+    rows = FakeResults(models=3).leaderboard("core").rows
+    equal = tuple(structs.replace(r, win_rate=0.5) for r in rows)
+    assert board_sentence(rows=equal).endswith(
+        "All of them have the same mean win rate, 0.50."
+    )
+    two = (*equal[:2], structs.replace(rows[2], win_rate=0.0))
+    assert board_sentence(rows=two).endswith(
+        "Willow 7B and Willow 1B share the highest mean win rate, 0.50."
+    )
+
+
+def test_metrics_without_a_direction_have_no_win_rates() -> None:
+    shown = FakeResults(models=2).leaderboard("core")
+    rows = tuple(structs.replace(r, win_rate=None) for r in shown.rows)
+    columns = tuple(
+        structs.replace(c, metric=structs.replace(c.metric, higher_is_better=None))
+        for c in shown.columns
+    )
+    assert "no good direction" in board_sentence(rows=rows, columns=columns)
+    assert "No two models share a column" in board_sentence(rows=rows)
+
+
+def test_verdicts_of_another_opinion_are_shown_and_the_rest_is_folded() -> None:
+    names = ["exact_match", "quasi", "prefix", "f1", "output_tokens"]
+    facts = {n: structs.replace(EXACT, name=n, title=n) for n in names[:4]}
+    facts["output_tokens"] = structs.replace(EXACT, family="general_information")
+    values = {"exact_match": 0.0, "quasi": 1.0, "prefix": 0.0, "f1": 0.5}
+    scores = [Score("id1", n, v) for n, v in values.items()]
+    scores.append(Score("id1", "output_tokens", 3.0))
+    shown, more = verdicts(scores, facts, "exact_match")
+    assert [(v.metric, v.word) for v in shown] == [
+        ("exact_match", "wrong"),
+        ("f1", "0.500"),
+        ("quasi", "right"),
+    ]
+    assert [v.metric for v in more] == ["prefix"]
+
+
+@pytest.mark.parametrize(
+    ("missing", "word"),
+    [
+        ("failed", "request failed"),
+        ("not asked", "not asked"),
+        ("not measurable", "not measurable"),
+        ("unparsed", "no answer found"),
+    ],
+)
+def test_a_missing_verdict_says_why(missing: Any, word: str) -> None:
+    made = verdict(Score("id1", "exact_match", None, missing=missing), EXACT)
+    assert made.word == word
+    assert made.kind in {"failed", "missing"}
+
+
+def test_ticks_are_round_and_enclose_the_values() -> None:
+    assert ticks(0.1, 3.9) == [0.0, 1.0, 2.0, 3.0, 4.0]
+    assert ticks(2.0, 2.0)[0] <= 2.0 <= ticks(2.0, 2.0)[-1]
+    assert ticks(-0.31, 0.2)[0] <= -0.31

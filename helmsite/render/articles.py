@@ -58,7 +58,8 @@ class Articles:
     def article(self, view: InstanceView) -> Article:
         """Return an instance's article."""
         instance = view.instance
-        chips = [f"split {instance.split}"] if instance.split else []
+        usual = self._manifest.scenario.main_split
+        chips = [f"split {instance.split}"] if instance.split not in {"", usual} else []
         chips += [instance.sub_split] if instance.sub_split else []
         for dimension, names in sorted(instance.attributes.items()):
             chips.append(f"{dimension}: {', '.join(names)}")
@@ -77,19 +78,23 @@ class Articles:
 
     def _trial(self, trial: TrialView, view: InstanceView) -> TrialBlock:
         separate = self._method in OPTION_METHODS
+        shown, more = verdicts(trial.scores, self._metrics, self._main)
         several = len(trial.requests) > 1
         return TrialBlock(
             label=f"Trial {trial.trial}"
             if len(view.trials) > 1
             else _only(trial, separate),
-            verdicts=verdicts(trial.scores, self._metrics, self._main),
-            requests=tuple(self._request(r, several) for r in trial.requests),
+            verdicts=shown,
+            more=more,
+            requests=tuple(self._request(r, several, view) for r in trial.requests),
             options=options(trial, view.instance, self._method) if separate else (),
             rule=rule(self._method) if separate else "",
             calibrated=self._method == CALIBRATED,
         )
 
-    def _request(self, view: RequestView, several: bool) -> RequestBlock:
+    def _request(
+        self, view: RequestView, several: bool, of: InstanceView
+    ) -> RequestBlock:
         request = view.request
         notes = []
         if request.num_train_instances:
@@ -99,7 +104,7 @@ class Articles:
         return RequestBlock(
             label=_label(request) if several else "",
             prompt=self.prompt(view),
-            replies=tuple(self._reply(r, view) for r in view.replies),
+            replies=tuple(self._reply(r, view, of) for r in view.replies),
             notes=tuple(notes),
             messages=_messages(request.messages),
         )
@@ -141,7 +146,9 @@ class Articles:
         self.shared.setdefault(made.key, made)
         return made
 
-    def _reply(self, reply: ReplyView, request: RequestView) -> ReplyBlock:
+    def _reply(
+        self, reply: ReplyView, request: RequestView, of: InstanceView
+    ) -> ReplyBlock:
         completion, start = reply.completion, request.request.score_start
         given = start is not None
         text = request.request.prompt[start:] if given else completion.text
@@ -150,11 +157,14 @@ class Articles:
         label = "Given continuation" if given else "Completion"
         if len(request.replies) > 1:
             label = f"{label} {reply.completion_index + 1} of {len(request.replies)}"
+        shown, more = verdicts(reply.scores, self._metrics, self._main)
         return ReplyBlock(
             label=label,
             text=self._clip(text),
             facts=_facts(reply),
-            verdicts=verdicts(reply.scores, self._metrics, self._main),
+            verdicts=shown,
+            more=more,
+            same=given and text == of.instance.input,
             error=plain(completion.error),
             reasoning=self._clip(completion.reasoning)
             if completion.reasoning
@@ -215,7 +225,7 @@ def _facts(reply: ReplyView) -> tuple[str, ...]:
     if made is not None:
         facts.append(formats.count(made, "token") if made else "0 tokens")
     if usage.prompt_tokens is not None:
-        facts.append(f"{usage.prompt_tokens:,} in the prompt")
+        facts.append(f"{usage.prompt_tokens:,} prompt tokens")
     if completion.duration_s is not None:
         facts.append(formats.seconds(completion.duration_s))
     if completion.cached:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from helmsite.schema import MetricFacts, ModelCard
 
 WIDTH = 24.0
+NARROW = 0.4
 ARROWS = {True: ("↑", "higher is better"), False: ("↓", "lower is better")}
 Range = tuple[float, float]
 
@@ -33,12 +34,19 @@ def model_note(card: ModelCard) -> str:
     return " · ".join(plain(p) for p in parts if p)
 
 
-def span(cells: Sequence[Cell]) -> Range:
-    """Return the scale of a column's bars: from its lowest to its highest interval end."""
+def span(cells: Sequence[Cell], form: str) -> Range:
+    """Return the scale of a column's bars: from its lowest to its highest interval end.
+
+    Shares span at least 0.4, so that wide and narrow intervals look different.
+    """
     seen = [c.value for c in cells if c.value is not None]
     seen += [c.ci_low for c in cells if c.ci_low is not None]
     seen += [c.ci_high for c in cells if c.ci_high is not None]
-    return (min(seen), max(seen)) if seen else (0.0, 1.0)
+    low, high = (min(seen), max(seen)) if seen else (0.0, 1.0)
+    if form == "share" and high - low < NARROW:
+        low = min(max(0.0, (low + high - NARROW) / 2), 1.0 - NARROW)
+        high = low + NARROW
+    return (low, high)
 
 
 def bar(cell: Cell, scale: Range | None) -> Bar | None:
@@ -146,7 +154,9 @@ def board(
     by: str = "scenario",
 ) -> Board:
     """Return a table of models for the page at `path`."""
-    scales = [span([r.cells[i] for r in rows]) for i in range(len(columns))]
+    scales = [
+        span([r.cells[i] for r in rows], c.metric.format) for i, c in enumerate(columns)
+    ]
     views = []
     for row, place in zip(rows, bands(rows), strict=True):
         cells = tuple(

@@ -98,6 +98,8 @@ def day(seconds: float | None) -> str:
 
 def seconds(number: float) -> str:
     """Return a duration: 12 ms, 1.23 s, 4 min 5 s."""
+    if number < 0.001:
+        return "under 1 ms"
     if number < 1:
         return f"{number * 1000:.0f} ms"
     if number < 100:

@@ -178,7 +178,7 @@ class Tokens(Record, frozen=True):
 
 
 class ReplyBlock(Record, frozen=True):
-    """One completion."""
+    """One completion. `same` says that it is the input as a given continuation."""
 
     label: str
     text: Clip
@@ -188,6 +188,8 @@ class ReplyBlock(Record, frozen=True):
     reasoning: Clip | None = None
     tokens: Tokens | None = None
     mapped: str = ""
+    same: bool = False
+    more: tuple[Verdict, ...] = ()
 
 
 class RequestBlock(Record, frozen=True):
@@ -214,11 +216,13 @@ class Option(Record, frozen=True):
 class TrialBlock(Record, frozen=True):
     """One trial: verdicts on the whole, options or requests.
 
-    `label` names the trial or, where there is only one, what it holds.
+    `label` names the trial or, where there is only one, what it holds. `verdicts` are the
+    main metric's and those that differ from it, `more` are the others.
     """
 
     label: str
     verdicts: tuple[Verdict, ...]
+    more: tuple[Verdict, ...]
     requests: tuple[RequestBlock, ...]
     options: tuple[Option, ...] = ()
     rule: str = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from helmsite.render.runview import title
-from helmsite.render.sentences import scenario_title
+from helmsite.render.sentences import method, scenario_title
 from helmsite.render.text import plain
 from helmsite.render.tokens import script_json
 
@@ -44,7 +44,12 @@ def script(
         for m in models
     ]
     rows += [
-        ["run", title(r.manifest), r.manifest.run_id, site.run(r.manifest.run_id)]
+        [
+            "run",
+            f"{title(r.manifest)}, {method(r.manifest.spec.adapter)}",
+            r.manifest.run_id,
+            site.run(r.manifest.run_id),
+        ]
         for r in runs[:MOST_RUNS]
     ]
     return f"helmsite.searchable({script_json(rows)});\n"

@@ -53,13 +53,32 @@ def board(shown: Leaderboard) -> str:
     models = formats.count(len(shown.rows), "model")
     across = formats.count(len({c.scenario.name for c in shown.columns}), "scenario")
     start = f"{models} on {across}, {_family(shown.family)}."
-    leader = shown.rows[0]
-    if leader.win_rate is None:
-        return f"{start} With nothing to compare there are no win rates."
-    name = plain(leader.card.title or leader.card.name)
-    rate = formats.rough(leader.win_rate, "share")
+    rated = [r for r in shown.rows if r.win_rate is not None]
+    if not rated:
+        return f"{start} {_no_rates(shown)}"
+    leader = rated[0]
+    rate = formats.rough(leader.win_rate or 0.0, "share")
     columns = formats.count(leader.win_rate_columns, "column")
-    return f"{start} {name} has the highest mean win rate, {rate} over {columns}{_tied(shown.rows)}."
+    tied = [r for r in rated if r.win_rate == leader.win_rate]
+    names = [plain(r.card.title or r.card.name) for r in tied]
+    if len(tied) == len(rated) > 1:
+        return f"{start} All of them have the same mean win rate, {rate}."
+    if len(tied) > 1:
+        return (
+            f"{start} {formats.listed(names)} share the highest mean win rate, {rate}."
+        )
+    return (
+        f"{start} {names[0]} has the highest mean win rate, {rate} over "
+        f"{columns}{_tied(leader, shown.rows)}."
+    )
+
+
+def _no_rates(shown: Leaderboard) -> str:
+    if len(shown.rows) == 1:
+        return "With nothing to compare there are no win rates."
+    if all(c.metric.higher_is_better is None for c in shown.columns):
+        return "These metrics have no good direction, so there are no win rates."
+    return "No two models share a column, so there are no win rates."
 
 
 def _family(family: str) -> str:
@@ -68,8 +87,8 @@ def _family(family: str) -> str:
     return f"{plain(family).replace('_', ' ')} metrics"
 
 
-def _tied(rows: Sequence[LeaderboardRow]) -> str:
-    band = rows[0].band
+def _tied(leader: LeaderboardRow, rows: Sequence[LeaderboardRow]) -> str:
+    band = leader.band
     others = sum(r.band == band for r in rows) - 1 if band else 0
     if not others:
         return ""

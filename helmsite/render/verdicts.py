@@ -23,6 +23,8 @@ UNKNOWN = {
     "": ("missing", "–", "not scored"),
 }
 ORDER = {"accuracy": 0}
+FEW = 3
+JUDGED = {"right", "wrong", "partly"}
 FACTUAL = {"general_information", "efficiency"}
 
 
@@ -56,11 +58,12 @@ def verdict(score: Score, metric: MetricFacts | None) -> Verdict:
 
 def verdicts(
     scores: Iterable[Score], metrics: Mapping[str, MetricFacts], main: str
-) -> tuple[Verdict, ...]:
-    """Return verdicts in order: the main metric, accuracy, then the other families.
+) -> tuple[tuple[Verdict, ...], tuple[Verdict, ...]]:
+    """Return the verdicts to show and those to fold away, each in order.
 
-    Counts and times (finish reasons, tokens, runtime) are left out: they stand beside
-    the completion as facts.
+    Shown are the main metric's and those that judge the answer otherwise; where there
+    are no more than three they are all shown. Counts and times (finish reasons, tokens,
+    runtime) are left out: they stand beside the completion as facts.
     """
 
     def place(score: Score) -> tuple[bool, int, str, str]:
@@ -73,7 +76,12 @@ def verdicts(
         return score.metric == main or facts is None or facts.family not in FACTUAL
 
     chosen = sorted(filter(told, scores), key=place)
-    return tuple(verdict(s, metrics.get(s.metric)) for s in chosen)
+    made = [verdict(s, metrics.get(s.metric)) for s in chosen]
+    if len(made) <= FEW:
+        return tuple(made), ()
+    leading = made[0].kind
+    shown = [v for i, v in enumerate(made) if not i or v.kind in JUDGED - {leading}]
+    return tuple(shown), tuple(v for v in made if v not in shown)
 
 
 def outcome(trial: TrialView, manifest: Manifest) -> tuple[str, float | None]:
