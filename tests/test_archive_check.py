@@ -171,10 +171,13 @@ def test_a_changed_spec_is_found(archive: Archive) -> None:
     assert problem.what == "the spec_id is not that of the spec"
 
 
-def test_a_moved_and_a_copied_run_are_found(archive: Archive, tmp_path: Path) -> None:
+@pytest.mark.parametrize("copy", ["run=r0", "run=z"])
+def test_a_moved_and_a_copied_run_are_found(
+    archive: Archive, tmp_path: Path, copy: str
+) -> None:
     made = archive.write_run(*small())
     home = tmp_path / layout.run_path(made)
-    shutil.copytree(home, home.with_name("run=r0"))
+    shutil.copytree(home, home.with_name(copy))
     archive.reindex()
     assert archive.manifests() == (made,)
     shutil.rmtree(home)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -12,10 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 from msgspec import structs
 
-from helmsite.archive import Archive, layout, manifests
+from helmsite.archive import Archive, layout, manifests, staging
 from helmsite.archive.catalogue import Catalogue
 from helmsite.archive.indexing import run_entry
 from helmsite.errors import ArchiveError
@@ -233,8 +235,78 @@ def test_an_unknown_schema_version_is_refused(tmp_path: Path, version: int) -> N
     assert f"schema version {version}; this helmsite reads 1" in problems[0].what
     assert "pip install -U helmsite" in problems[0].next_step
     Catalogue(archive._store).add(run_entry(newer, layout.run_path(newer)))
-    with pytest.raises(ArchiveError, match=f"schema version {version}"):
+    for read in (Archive.manifests, Archive.reindex, Archive.state):
+        with pytest.raises(ArchiveError, match=f"schema version {version}"):
+            read(Archive(tmp_path))
+    assert f"schema version {version}" in Archive(tmp_path).check()[0].what
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (
+            b'{"entry":{"path":"p","manifest":{"schema_version":2,"new":1}}}',
+            "version 2",
+        ),
+        (b'{"entry":{"key":"k","kind":"run","path":"p","new":1}}', "is damaged"),
+        (b'{"entry":{"path":"p","manifest":{"schema_version":1,"new":1}}}', "Update"),
+        (b"not JSON", "is damaged"),
+        (b'{"entry":null}', "is damaged"),
+        (b"\xff", "is damaged"),
+    ],
+)
+def test_a_catalogue_of_another_helmsite_is_refused(
+    tmp_path: Path, line: bytes, said: str
+) -> None:
+    archive = Archive(tmp_path)
+    archive.write_run(*small())
+    blob = pa.Codec("zstd").compress(line + b"\n", asbytes=True)
+    name = hashlib.sha256(blob).hexdigest()[:24] + ".jsonl.zst"
+    (tmp_path / layout.CATALOGUE / name).write_bytes(blob)
+    with pytest.raises(ArchiveError) as caught:
         Archive(tmp_path).manifests()
+    assert said in str(caught.value)
+    assert Archive(tmp_path).check()
+
+
+def test_a_segment_that_is_no_zstd_is_damaged(tmp_path: Path) -> None:
+    folder = tmp_path / layout.CATALOGUE
+    folder.mkdir()
+    name = hashlib.sha256(b"plain").hexdigest()[:24] + ".jsonl.zst"
+    (folder / name).write_bytes(b"plain")
+    with pytest.raises(ArchiveError, match="is damaged"):
+        Archive(tmp_path).manifests()
+
+
+def test_a_run_that_another_process_writes_is_refused(tmp_path: Path) -> None:
+    archive = Archive(tmp_path)
+    run = small()
+    archive.write_run(*run)
+    with staging.folder(archive._store, run.manifest.run_id):
+        for write in (
+            lambda: archive.write_run(*run),
+            lambda: archive.write_scores(run.manifest.run_id, [], [], ()),
+        ):
+            with pytest.raises(ArchiveError, match="Another process is writing"):
+                write()
+        assert archive.check() == []  # what is being written is no leftover
+        assert archive.reindex().cleaned == ()
+        archive.write_run(*small(origin="native:other"))
+    archive.write_run(*run)
+    assert archive.check() == []
+
+
+def test_a_journal_that_cannot_be_opened_frees_its_lock(tmp_path: Path) -> None:
+    archive = Archive(tmp_path)
+    model = small().manifest.spec.model
+    path = archive.journal("r1", model).path
+    path.mkdir(parents=True)
+    for _ in range(2):
+        with pytest.raises(ArchiveError, match="Is a directory"):
+            archive.journal("r1", model).__enter__()
+    path.rmdir()
+    with archive.journal("r1", model):
+        pass
 
 
 def test_what_a_dead_writer_left_in_the_catalogue_is_reported_and_cleared(

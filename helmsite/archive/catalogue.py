@@ -125,13 +125,19 @@ class Catalogue:
         self._forget(before - {self._write([*mine.values(), *gone])})
 
     def damaged(self) -> list[str]:
-        """Return the segments that cannot be read."""
+        """Return the segments that cannot be read.
+
+        Raises:
+            UnknownVersionError: a segment is whole, but of another helmsite.
+        """
         broken = []
         for name in self._store.names(layout.CATALOGUE) or ():
             blob = self._store.read(f"{layout.CATALOGUE}/{name}")
             try:
                 if blob is not None and not _is_noise(name):
                     self._parse(blob, name)
+            except manifests.UnknownVersionError:
+                raise
             except ArchiveError:
                 broken.append(f"{layout.CATALOGUE}/{name}")
         return broken

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from helmsite.archive import layout, staging, tables
+from helmsite.archive import layout, manifests, staging, tables
 from helmsite.archive.indexing import is_published, scan
 from helmsite.archive.store import damage
 from helmsite.errors import ArchiveError
@@ -52,7 +52,12 @@ def check(store: Store, catalogue: Catalogue, deep: bool) -> list[Problem]:
 
 
 def _catalogue(catalogue: Catalogue, found: Scan) -> Iterator[Problem]:
-    if broken := catalogue.damaged():
+    try:
+        broken = catalogue.damaged()
+    except manifests.UnknownVersionError as error:
+        yield Problem("error", layout.CATALOGUE, error.message, error.hint)
+        return
+    if broken:
         for path in broken:
             yield Problem(
                 "error", path, "this part of the catalogue is damaged", _REINDEX

@@ -8,6 +8,10 @@ from helmsite.errors import ArchiveError
 from helmsite.schema import SCHEMA_VERSION, Manifest
 
 
+class UnknownVersionError(ArchiveError):
+    """A manifest of a schema version that this helmsite does not know."""
+
+
 class _Version(msgspec.Struct):
     schema_version: int | None = None
 
@@ -45,10 +49,10 @@ def check_version(version: int, where: str) -> None:
     """Refuse a manifest of another schema version.
 
     Raises:
-        ArchiveError: this helmsite does not know the version.
+        UnknownVersionError: always for a version but the present one.
     """
     if version != SCHEMA_VERSION:
-        raise ArchiveError(
+        raise UnknownVersionError(
             f"{where} has schema version {version}; this helmsite reads {SCHEMA_VERSION}.",
             "Update helmsite: pip install -U helmsite.",
         )
