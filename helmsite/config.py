@@ -121,19 +121,11 @@ class Project(Record, frozen=True):
         return self.models[name]
 
 
-class _ModelFile(Record, frozen=True):
+class _ModelFile(ModelCard, frozen=True, kw_only=True):
+    """A model as written in a file: its card's fields, its client and settings."""
+
     client: str
     settings: dict[str, str | int | float | bool | list[str] | None] = {}
-    title: str = ""
-    creator: str = ""
-    description: str = ""
-    access: str = ""
-    num_parameters: int | None = None
-    context_length: int | None = None
-    release_date: str = ""
-    licence: str = ""
-    family: str = ""
-    url: str = ""
 
 
 class _ArchiveFile(Record, frozen=True):
@@ -154,7 +146,7 @@ def load_project(folder: Path) -> Project:
     """
     problems: list[str] = []
     file = _project_file(folder, problems)
-    models = _models(file, problems)
+    models = _models(file)
     suites = _suites(folder, models, problems)
     if problems:
         raise ConfigError(
@@ -180,30 +172,32 @@ def _project_file(folder: Path, problems: list[str]) -> _ProjectFile:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         problems.append(f"{path}: cannot be read as TOML: {error}.")
         return _ProjectFile()
+    if isinstance(data.get("models"), dict):
+        data["models"] = {
+            name: {**each, "name": name} if isinstance(each, dict) else each
+            for name, each in data["models"].items()
+        }
     return strict.read(data, _ProjectFile, str(path), problems) or _ProjectFile()
 
 
-def _models(file: _ProjectFile, problems: list[str]) -> dict[str, ModelConfig]:
+def _models(file: _ProjectFile) -> dict[str, ModelConfig]:
     data = yaml.safe_load(BUILTIN_MODELS.read_text(encoding="utf-8"))
     builtin = {
-        name: msgspec.convert(each, _ModelFile) for name, each in sorted(data.items())
+        name: msgspec.convert({"name": name, **each}, _ModelFile)
+        for name, each in sorted(data.items())
     }
-    return {
-        name: _model(name, each, problems)
-        for name, each in {**builtin, **file.models}.items()
-    }
+    return {name: _model(each) for name, each in {**builtin, **file.models}.items()}
 
 
-def _model(name: str, file: _ModelFile, problems: list[str]) -> ModelConfig:
-    facts = structs.asdict(file)
-    client, settings = facts.pop("client"), facts.pop("settings")
-    facts["title"] = facts["title"] or name.rsplit("/", 1)[-1]
-    try:
-        card = msgspec.convert({"name": name, **facts}, ModelCard)
-    except msgspec.ValidationError as error:
-        problems.append(f'{CONFIG_NAME}: models."{name}": {error}.')
-        card = ModelCard(name=name)
-    return ModelConfig(name=name, client=client, card=card, settings=settings)
+def _model(file: _ModelFile) -> ModelConfig:
+    facts = {field: getattr(file, field) for field in ModelCard.__struct_fields__}
+    facts["title"] = file.title or file.name.rsplit("/", 1)[-1]
+    return ModelConfig(
+        name=file.name,
+        client=file.client,
+        card=ModelCard(**facts),
+        settings=file.settings,
+    )
 
 
 def _suites(

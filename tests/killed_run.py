@@ -34,7 +34,7 @@ class Logging(NGram):
         return super().complete(request)
 
 
-def create(kind: str, name: str, settings: dict[str, object]) -> Logging:
+def create(kind: str, name: str, settings: dict[str, object]) -> NGram:
     assert kind == "ngram"
     return Logging.from_settings(name, settings)
 

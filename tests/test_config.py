@@ -63,7 +63,7 @@ def test_every_problem_of_every_file_is_reported_at_once(tmp_path: Path) -> None
         ("[site\n", "cannot be read as TOML"),
         ('archive = "runs"\n', "must be a table of settings, not text"),
         ("site = 3\n", "must be a table of settings, not a number"),
-        ('[models.a]\nclient = "fake"\naccess = "secret"\n', 'models."a"'),
+        ('[models.a]\nclient = "fake"\naccess = "secret"\n', "'models.a.access': "),
     ],
 )
 def test_a_broken_settings_file_says_where(
