@@ -152,7 +152,7 @@
     };
 
     const select = (key, title, options) => {
-      const field = make("select", { name: key }, ...options.map(([value, text]) => make("option", { value }, text)));
+      const field = make("select", { name: key }, ...options.map(([value, text]) => make("option", { value }, shown(text))));
       field.value = get(key);
       if (field.selectedIndex < 0) field.value = "";
       return make("label", {}, title, field);

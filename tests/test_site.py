@@ -6,16 +6,17 @@ import gzip
 import html
 import json
 import re
+import resource
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from jinja2 import meta
 from msgspec import structs
 
 from helmsite.config import SiteConfig
-from helmsite.errors import BuildError
+from helmsite.errors import ArchiveError, BuildError
 from helmsite.render import build, check_links, sentences
 from helmsite.render.charts import ticks
 from helmsite.render.output import MARKER
@@ -25,6 +26,11 @@ from helmsite.render.verdicts import verdict, verdicts
 from helmsite.resources import bundled
 from helmsite.schema import Score
 from tests.site_source import CARDS, EVIL, EXACT, HOSTILE, SCENARIOS, FakeResults
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from helmsite.query.rows import InstanceView
 
 CONFIG = SiteConfig(title="Demo evaluations")
 CSP = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'"
@@ -176,12 +182,27 @@ def test_a_failed_build_leaves_the_old_site_and_nothing_else(tmp_path: Path) -> 
     before = tree(out)
 
     class Broken(FakeResults):
-        def instances(self, run_id: str):
+        def instances(self, run_id: str) -> Iterator[InstanceView]:
             yield from super().instances(run_id)
-            raise OSError(28, "No space left on device", "x")
+            raise ArchiveError("requests.parquet is damaged")
 
-    with pytest.raises(BuildError, match="No space left"):
+    with pytest.raises(ArchiveError, match="is damaged"):
         build(Broken(models=2), out, CONFIG)
+    assert tree(out) == before
+    assert [p.name for p in tmp_path.iterdir()] == ["site"]
+
+
+def test_a_disk_without_space_is_told_and_loses_nothing(tmp_path: Path) -> None:
+    out = tmp_path / "site"
+    build(FakeResults(models=1), out, CONFIG)
+    before = tree(out)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (15_000, limits[1]))
+    try:
+        with pytest.raises(BuildError, match=r"Cannot write .*: File too large"):
+            build(FakeResults(models=1), out, CONFIG)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert tree(out) == before
     assert [p.name for p in tmp_path.iterdir()] == ["site"]
 

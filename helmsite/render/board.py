@@ -75,7 +75,7 @@ def cell_view(
     Without a `scale` the cell stands in a list of unlike numbers: no bar, tint or bold.
     """
     form = metric.format if metric else "number"
-    name = metric.title if metric else "value"
+    name = plain(metric.title) if metric else "value"
     if cell.value is None:
         reason = cell.missing or "not run"
         return CellView("·", title=f"{reason}: {formats.HOLES[reason]}", href=href)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from helmsite.render import formats
+from helmsite.render.text import plain
 from helmsite.schema import Record
 
 if TYPE_CHECKING:
@@ -67,10 +68,14 @@ def dot_plot(dots: Sequence[Dot], metric: MetricFacts, title: str) -> Markup:
     parts += [_axis(marks, x, len(rows) * ROW)]
     parts += [_dot(dot, i, x, metric.format) for i, dot in enumerate(rows)]
     better = {True: ", higher is better →", False: ", ← lower is better", None: ""}
-    unit = f" ({metric.unit})" if metric.unit else ""
+    unit = f" ({plain(metric.unit)})" if metric.unit else ""
     parts.append(
         Markup('<text class="axis" x="{}" y="{}">{}{}{}</text>').format(
-            LABEL, height - 6, metric.title, unit, better[metric.higher_is_better]
+            LABEL,
+            height - 6,
+            plain(metric.title),
+            unit,
+            better[metric.higher_is_better],
         )
     )
     return Markup("").join([*parts, Markup("</svg>")])

@@ -35,7 +35,7 @@ def refuse_foreign(out: Path) -> None:
 
 
 class Writer:
-    """Writes files under a folder; counts files and bytes."""
+    """Writes files under a folder; counts files, pages and bytes."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -44,25 +44,29 @@ class Writer:
         self.pages = 0
 
     def write(self, path: str, content: str | bytes) -> None:
-        """Write a file; its folders are made as needed."""
+        """Write a file, or again the same one; its folders are made as needed.
+
+        Raises:
+            BuildError: it cannot be written.
+        """
         raw = (
             content
             if isinstance(content, bytes)
             else content.encode("utf-8", "surrogatepass")
         )
         target = self.root / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if not target.exists():
-            self.files += 1
-            self.bytes += len(raw)
-            self.pages += path.endswith(".html")
-        target.write_bytes(raw)
+        with _told(target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            known = target.exists()
+            target.write_bytes(raw)
+        if not known:
+            self._count(path, len(raw))
 
     def copy(self, path: str, source: Path) -> None:
-        """Copy a file, as a hard link where that is possible.
+        """Put a file of the archive into the site, as a hard link where possible.
 
         Raises:
-            BuildError: the source does not exist.
+            BuildError: the source does not exist, or the target cannot be written.
         """
         if not source.is_file():
             raise BuildError(
@@ -70,13 +74,30 @@ class Writer:
                 "Run `helmsite check` to see whether the archive is complete.",
             )
         target = self.root / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            os.link(source, target)
-        except OSError:
-            shutil.copyfile(source, target)
+        with _told(target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                os.link(source, target)
+            except OSError:
+                shutil.copyfile(source, target)
+        self._count(path, target.stat().st_size)
+
+    def _count(self, path: str, size: int) -> None:
         self.files += 1
-        self.bytes += target.stat().st_size
+        self.bytes += size
+        self.pages += path.endswith(".html")
+
+
+@contextlib.contextmanager
+def _told(target: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise BuildError(
+            f"Cannot write {target}: {error.strerror}.",
+            "Free some space or choose another folder with `helmsite build --out DIR`; "
+            "an earlier site is untouched.",
+        ) from error
 
 
 @contextlib.contextmanager
@@ -86,26 +107,18 @@ def staged(out: Path) -> Iterator[Writer]:
     Where anything fails, the new folder is removed and `out` stays as it was.
 
     Raises:
-        BuildError: the folder cannot be written.
+        BuildError: the folder cannot be made or put in place.
     """
     out = out.absolute()
-    try:
+    with _told(out):
         out.parent.mkdir(parents=True, exist_ok=True)
-        folder = Path(tempfile.mkdtemp(prefix=f".{out.name}.building-", dir=out.parent))
-    except OSError as error:
-        raise BuildError(
-            f"Cannot write beside {out}: {error.strerror}.",
-            "Choose a folder that you may write to with `helmsite build --out DIR`.",
-        ) from error
+        name = tempfile.mkdtemp(prefix=f".{out.name}.building-", dir=out.parent)
+    folder = Path(name)
     try:
         folder.chmod(0o755)
         yield Writer(folder)
-        swap(folder, out)
-    except OSError as error:
-        raise BuildError(
-            f"The site could not be written: {error.strerror} ({error.filename}).",
-            "Free some space or choose another folder; the old site is untouched.",
-        ) from error
+        with _told(out):
+            swap(folder, out)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -115,7 +128,7 @@ def swap(new: Path, out: Path) -> None:
     if not out.exists():
         new.rename(out)
         return
-    old = Path(tempfile.mkdtemp(prefix=f".{out.name}.old-", dir=out.parent))
+    old = new.with_name(new.name.replace(".building-", ".old-"))
     out.rename(old)
     try:
         new.rename(out)

@@ -105,9 +105,10 @@ def instances(
     """Return a page of instances: rows (first, last, of all), shared parts and articles."""
     own = frame(manifest, frames, number)
     first, end, whole = rows
+    of = "" if manifest.perturbations or whole < end else f" of {whole:,}"
     return InstancesPage(
         frame=own,
-        sentence=f"Instances {first + 1:,} to {end:,} of {max(whole, end):,}.",
+        sentence=f"Instances {first + 1:,} to {end:,}{of}.",
         shared=parts[0],
         articles=parts[1],
         number=number,

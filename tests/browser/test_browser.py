@@ -246,7 +246,9 @@ def test_a_copied_prompt_is_the_archives_byte_for_byte(
     open_page: Open, folder: str, number: int
 ) -> None:
     views = list(
-        itertools.islice(FakeResults().instances(folder.rsplit("/", maxsplit=1)[-1]), number + 1)
+        itertools.islice(
+            FakeResults().instances(folder.rsplit("/", maxsplit=1)[-1]), number + 1
+        )
     )
     prompt = views[number].trials[0].requests[0].request.prompt
     page = open_page(f"{folder}/1.html")
@@ -283,6 +285,7 @@ def test_a_cut_prompt_offers_the_file_instead(open_page: Open) -> None:
     page = open_page(f"{EVIL_RUN}/1.html")
     details = page.locator("article").nth(9).locator("details.prompt")
     details.locator("summary").click()
+    details.locator("pre.tinted").wait_for()
     assert details.get_by_role("button").count() == 0
     assert (
         details.get_by_role("link", name="The exact prompt as a text file").count() == 1
@@ -312,6 +315,7 @@ def test_the_strip_has_nine_steps_from_expected_to_surprising(open_page: Open) -
     page = open_page("patterns.html")
     details = page.locator("article").nth(1).locator("details.tokens")
     details.locator("summary").click()
+    details.locator(".readout").wait_for()
     classes = [c.get_attribute("class") for c in details.locator(".tok").all()]
     assert [re.findall(r"t\d", c or "")[0] for c in classes] == [
         f"t{i}" for i in range(9)
