@@ -180,6 +180,17 @@ def test_published_results_stand_beside_the_runs(archive: Archive) -> None:
     assert list(again(archive).published("2024-01-01")) == results[:1]
 
 
+def test_published_results_may_differ_in_their_settings_alone(archive: Archive) -> None:
+    results = [
+        PublishedStat("mmlu", "a", Stat("acc", 0.5 + shots), {"shots": shots} if shots else {})
+        for shots in (0, 1, 5)
+    ]  # fmt: skip
+    archive.write_published("s", "b", results)
+    assert list(archive.published()) == sorted(results, key=lambda r: str(r.settings))
+    with pytest.raises(ArchiveError, match="two rows have the key 'mmlu', 'a'"):
+        archive.write_published("s", "c", [*results, results[0]])
+
+
 def test_the_state_changes_with_every_run_and_only_then(archive: Archive) -> None:
     states = {archive.state()}
     for origin in ("native", "native:b"):

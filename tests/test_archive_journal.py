@@ -213,6 +213,18 @@ def test_damage_in_the_middle_costs_its_line_only(
         assert len(journal) == 3
 
 
+def test_an_answer_of_another_version_is_asked_again(
+    open_journal: Callable[[], Journal], path: Path
+) -> None:
+    with open_journal() as journal:
+        journal.put(REQUEST, [ANSWER])
+    path.write_bytes(path.read_bytes().replace(b'"reasoning"', b'"thought_of"'))
+    with open_journal() as journal:
+        assert journal.get(REQUEST) is None
+        journal.put(REQUEST, [ANSWER])
+        assert journal.get(REQUEST) == [ANSWER]
+
+
 def test_a_discarded_journal_leaves_nothing(
     open_journal: Callable[[], Journal], path: Path
 ) -> None:

@@ -209,7 +209,13 @@ def test_any_published_result_comes_back_unchanged(
 ) -> None:
     archive = Archive("memory://any-published")
     unique = {
-        (r.scenario, r.model, r.source_file, *_key(r.stat, tables.STATS)): r
+        (
+            r.scenario,
+            r.model,
+            r.source_file,
+            repr(_sorted_maps(r.settings)),
+            *_key(r.stat, tables.STATS),
+        ): r
         for r in results
     }
     archive.write_published("s", "b", unique.values())
@@ -293,6 +299,15 @@ def test_a_reply_that_cannot_be_stored_names_its_instance(
     run.replies[2] = structs.replace(run.replies[2], completion=completion)
     with pytest.raises(ArchiveError, match=r"requests of 'id2'"):
         archive.write_run(*run)
+
+
+@pytest.mark.parametrize("value", [math.nan, "\ud800", object()])
+def test_settings_that_are_no_json_are_refused(archive: Archive, value: object) -> None:
+    result = PublishedStat("a", "b", Stat("acc", 0.5), {"x": value})
+    with pytest.raises(ArchiveError, match="published of 'acc': column settings"):
+        archive.write_published(
+            "s", "b", [result, PublishedStat("a", "c", Stat("acc", 0.5))]
+        )
 
 
 def test_tuples_in_details_come_back_as_lists(archive: Archive) -> None:

@@ -229,8 +229,11 @@ _BUILD: dict[str, Callable[[Any], pa.Array]] = {
     "usage": usages,
     **{
         name: lambda values: pa.array(map(to_json, values), pa.string())
-        for name in ("extra", "details", "transcript", "params", "settings")
+        for name in ("extra", "details", "transcript", "params")
     },
+    "settings": lambda values: pa.array(
+        [to_json(v) or "{}" for v in values], pa.string()
+    ),
 }
 
 

@@ -28,7 +28,15 @@ class _Line(Record, frozen=True):
     completions: tuple[Completion, ...]
 
 
+class _Head(msgspec.Struct):
+    """As much of a line as tells what it is about; the rest is skipped quickly."""
+
+    key: str
+    failed: bool
+
+
 _decoder = msgspec.json.Decoder(_Line)
+_heads = msgspec.json.Decoder(_Head)
 _encoder = msgspec.json.Encoder(order="deterministic")
 
 
@@ -108,13 +116,18 @@ class Journal:
 
     def get(self, request: Request) -> list[Completion] | None:
         """Return the answer to a request, None if it has none yet or failed."""
-        place = self._places.get(request_key(self._identity, request))
+        key = request_key(self._identity, request)
+        place = self._places.get(key)
         if place is None:
             return None
         with self._threads, problems(f"read the journal {self.path}"):
             file = self._opened()
             file.seek(place[0])
-            return list(_decoder.decode(file.read(place[1])).completions)
+            try:
+                return list(_decoder.decode(file.read(place[1])).completions)
+            except (msgspec.MsgspecError, UnicodeError):
+                del self._places[key]  # of another version: to be asked again
+                return None
 
     def put(self, request: Request, completions: Sequence[Completion]) -> None:
         """Keep the answer to a request, or its failure (`error` is set).
@@ -161,7 +174,7 @@ class Journal:
     def _note(self, raw: bytes, start: int) -> None:
         """Remember where a line stands; one that cannot be read was torn."""
         try:
-            line = _decoder.decode(raw)
+            line = _heads.decode(raw)
         except (msgspec.MsgspecError, UnicodeError):
             return
         self._remember(line.key, (start, len(raw)), line.failed)

@@ -1,7 +1,7 @@
 """The tables of a run as Arrow schemas, and how they are written to Parquet.
 
 Key columns are never null. NULL elsewhere means "not said": JSON columns are NULL for an
-empty object, `score_start` for a request that generates.
+empty object (but `settings`, a key: {}), `score_start` for a request that generates.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ USAGE = pa.struct(
 
 
 def _schema(name: str, key: tuple[str, ...], columns: dict[str, pa.DataType]) -> Table:
-    nullable = {c for c in columns if c in _NULLABLE}
+    nullable = {c for c in columns if c in _NULLABLE and c not in key}
     fields = [pa.field(c, t, nullable=c in nullable) for c, t in columns.items()]
     short = tuple(c for c in columns if c in _SHORT)
     return Table(name, pa.schema(fields), key, short)
@@ -192,7 +192,7 @@ _STAT_KEY = (
 STATS = _schema("stats", _STAT_KEY, _STAT_COLUMNS)
 PUBLISHED = _schema(
     "published",
-    ("scenario", "model", "source_file", *_STAT_KEY),
+    ("scenario", "model", "settings", "source_file", *_STAT_KEY),
     {
         "scenario": _TEXT,
         "model": _TEXT,

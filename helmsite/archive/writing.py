@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from helmsite.archive import rows, tables
+from helmsite.archive.columns import to_json
 from helmsite.archive.store import problems
 from helmsite.errors import ArchiveError
 from helmsite.schema import (
@@ -134,7 +135,13 @@ def published(
     """
 
     def key(one: PublishedStat) -> tuple[Any, ...]:
-        return (one.scenario, one.model, one.source_file, *_stat_key(one.stat))
+        return (
+            one.scenario,
+            one.model,
+            _settings(one),
+            one.source_file,
+            *_stat_key(one.stat),
+        )
 
     ordered = _unique("published", sorted(given, key=key), key)
     return _whole(path, tables.PUBLISHED, ordered, rows.published, names)
@@ -145,6 +152,13 @@ def facts_of(path: Path, count: int) -> FileFacts:
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return FileFacts(rows=count, bytes=path.stat().st_size, sha256=digest)
+
+
+def _settings(one: PublishedStat) -> str:
+    try:
+        return to_json(one.settings) or "{}"
+    except ValueError:
+        return ""  # to be refused with its row and column, below
 
 
 def _stat_key(one: Stat) -> tuple[Any, ...]:
