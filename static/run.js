@@ -189,7 +189,8 @@
     const drawList = (rows) => {
       const pages = Math.max(1, Math.ceil(rows.length / PER_LIST));
       list = Math.min(list, pages);
-      const head = make("tr", {}, ...["Instance", "Outcome", "Value", "Split", "Groups"].map((t, i) => make("th", { scope: "col", class: i ? "" : "first" }, make("span", { class: "head" }, t))));
+      const some = { Split: index.splits.length > 1, Groups: index.groups.length > 0 };
+      const head = make("tr", {}, ...["Instance", "Outcome", "Value", "Split", "Groups"].filter((t) => some[t] !== false).map((t, i) => make("th", { scope: "col", class: i ? "" : "first" }, make("span", { class: "head" }, t))));
       const body = rows.slice((list - 1) * PER_LIST, list * PER_LIST).map((row) => {
         const pert = index.perts[index.pert[row]];
         const link = make("a", { href: `${page(row)}.html${query()}#${encodeURIComponent(anchor(row))}` }, shown(index.ids[row]));
@@ -199,7 +200,8 @@
         const groups = index.sets[index.set[row]].map((g) => index.groups[g]).join(", ");
         return make("tr", {}, make("th", { scope: "row", class: "first" }, link, pert ? make("small", {}, shown(pert)) : ""), marks,
           make("td", { class: "n" }, value === null ? "·" : String(Math.round(value * 1000) / 1000)),
-          make("td", {}, shown(index.splits[index.split[row]])), make("td", {}, shown(groups)));
+          ...(some.Split ? [make("td", {}, shown(index.splits[index.split[row]]))] : []),
+          ...(some.Groups ? [make("td", {}, shown(groups))] : []));
       });
       const table = make("table", { class: "board list" }, make("thead", {}, head), make("tbody", {}, ...body));
       out.replaceChildren();
