@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from helmsite.render import formats
 from helmsite.render.names import link, slug
 from helmsite.render.parts import Bar, Board, CellView, ColumnView, RowView
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 WIDTH = 24.0
 NARROW = 0.4
+OTHER = "†"
 ARROWS = {True: ("↑", "higher is better"), False: ("↓", "lower is better")}
 Range = tuple[float, float]
 
@@ -145,6 +148,23 @@ def win_view(row: LeaderboardRow) -> CellView:
     )
 
 
+def _mark_others(
+    views: tuple[CellView, ...], cells: Sequence[Cell]
+) -> tuple[CellView, ...]:
+    """Mark the numbers that are of another run than the row's first one."""
+    first = next((c.run_id for c in cells if c.value is not None), "")
+    return tuple(
+        structs.replace(
+            view,
+            part=f"{view.part} {OTHER}".strip(),
+            title=f"{view.title}; of run {plain(cell.run_id)}, another than the first column's",
+        )
+        if cell.value is not None and cell.run_id != first
+        else view
+        for view, cell in zip(views, cells, strict=True)
+    )
+
+
 def board(
     columns: Sequence[Column],
     rows: Sequence[LeaderboardRow],
@@ -163,6 +183,8 @@ def board(
             cell_view(cell, column.metric, link(path, site.run(cell.run_id)), scale)
             for cell, column, scale in zip(row.cells, columns, scales, strict=True)
         )
+        if by == "metric":
+            cells = _mark_others(cells, row.cells)
         name = plain(row.card.title or row.card.name)
         href = link(path, site.model(row.card.name))
         views.append(
@@ -178,5 +200,6 @@ def board(
         rows=tuple(views),
         wins=any(r.win_rate is not None for r in rows),
         bands=any(v.band for v in views),
+        mixed=any(c.part.endswith(OTHER) for v in views for c in v.cells),
         holes=tuple(f"{k}: {why}" for k, why in formats.HOLES.items() if k in kinds),
     )

@@ -79,7 +79,10 @@ class RowView(Record, frozen=True):
 
 
 class Board(Record, frozen=True):
-    """Models × columns. `holes` are the kinds of holes that occur, with their meaning."""
+    """Models × columns. `holes` are the kinds of holes that occur, with their meaning.
+
+    `mixed` says that a row holds numbers of several runs (marked with †).
+    """
 
     caption: str
     columns: tuple[ColumnView, ...]
@@ -87,6 +90,7 @@ class Board(Record, frozen=True):
     wins: bool = False
     bands: bool = False
     holes: tuple[str, ...] = ()
+    mixed: bool = False
 
 
 class Stats(Record, frozen=True):
