@@ -1,0 +1,240 @@
+"""Articles of single instances: the cases that are rare on a whole site."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from msgspec import structs
+
+from helmsite.errors import BuildError
+from helmsite.query.rows import (
+    InstanceView,
+    ReplyView,
+    RequestView,
+    RunSummary,
+    TrialView,
+)
+from helmsite.render import samples, sentences
+from helmsite.render.articles import Articles
+from helmsite.render.output import Writer, refuse_foreign
+from helmsite.render.scoreindex import ScoreIndex
+from helmsite.render.theme import Theme
+from helmsite.render.tokens import LIMIT, tokens
+from helmsite.render.verdicts import outcome
+from helmsite.schema import (
+    Completion,
+    Counts,
+    Decoding,
+    Instance,
+    Message,
+    Request,
+    Score,
+    TopLogprob,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+THEME = Theme()
+
+
+def view(
+    *completions: Completion,
+    scores: tuple[Score, ...] = (),
+    instance: Instance | None = None,
+    own_start: int = 0,
+    **request: Any,
+) -> InstanceView:
+    asked = structs.replace(Request("id1", "Say it.", Decoding()), **request)
+    replies = tuple(ReplyView(c, i, scores) for i, c in enumerate(completions))
+    trial = TrialView(0, (RequestView(asked, replies, own_start),))
+    return InstanceView(instance or Instance("id1", "It"), (trial,))
+
+
+def html(made: InstanceView, kept: dict[str, str] | None = None) -> str:
+    files = {} if kept is None else kept
+    articles = Articles(samples.manifest(), files.__setitem__)
+    return THEME.fragment("instance.html", articles.article(made))
+
+
+def test_several_completions_are_numbered_and_share_one_prompt() -> None:
+    page = html(view(Completion("a"), Completion("b")))
+    assert "Completion 1 of 2" in page
+    assert "Completion 2 of 2" in page
+    assert page.count('<details class="prompt"') == 1
+    assert "<h3>Completions</h3>" in page
+
+
+def test_a_verdict_of_a_completion_alone_stands_with_it() -> None:
+    score = Score("id1", "exact_match", 1.0, completion_index=0)
+    made = view(Completion("a"), scores=(score,))
+    assert outcome(made.trials[0], samples.manifest()) == ("1", 1.0)
+    assert (
+        '<span class="m">Exact match</span> <b aria-hidden="true">✓</b> right'
+        in html(made)
+    )
+
+
+def test_a_cut_prompt_and_a_foreign_one_say_so() -> None:
+    assert "the prompt was cut to fit the context" in html(
+        view(Completion("a"), truncated=True)
+    )
+    assert "Prompt, abridged by the source" in html(
+        view(Completion("a"), prompt_kind="abridged")
+    )
+    assert "Prompt (not kept by the source)" in html(
+        view(Completion("a"), prompt_kind="absent")
+    )
+
+
+def test_messages_of_a_conversation_are_shown_with_their_role() -> None:
+    said = (Message("user", "<i>hello</i>"), Message("assistant", "hi"))
+    page = html(view(Completion("a"), messages=said))
+    assert '<p class="role">assistant</p>' in page
+    assert "&lt;i&gt;hello&lt;/i&gt;" in page
+
+
+def test_reasoning_is_folded_and_an_earlier_answer_named() -> None:
+    page = html(view(Completion("a", reasoning="because <b>", cached=True)))
+    assert "Reasoning <small>11 characters</small>" in page
+    assert "because &lt;b&gt;" in page
+    assert "answered before this run" in page
+
+
+def test_a_continuation_that_is_the_whole_input_is_folded() -> None:
+    given = view(
+        Completion(tokens=("It",), token_logprobs=(-1.0,)), prompt="It", score_start=0
+    )
+    assert "The whole input <small>2 characters</small>" in html(given)
+
+
+def test_a_long_shared_part_becomes_a_file_with_the_whole_prompt() -> None:
+    kept: dict[str, str] = {}
+    head = "x" * 150_000
+    page = html(view(Completion("a"), prompt=f"{head}own", own_start=150_000), kept)
+    assert f"{head}own" in kept.values()
+    assert head in kept.values()
+    assert "The exact prompt as a text file" in page
+    assert len(page) < 10_000
+
+
+def test_an_input_without_text_says_so() -> None:
+    assert "<h3>Input (empty)</h3>" in html(
+        view(Completion("a"), instance=Instance("id1", ""))
+    )
+
+
+def test_a_perturbed_instance_has_an_anchor_of_its_own() -> None:
+    index = ScoreIndex(samples.manifest())
+    index.start_page()
+    twin = Instance("id1", "lt", perturbation="typos(prob=0.1)~1")
+    for instance in (Instance("id1", "It"), twin):
+        index.add(view(Completion("a"), instance=instance))
+    assert len(index) == 2
+    assert '"anchors":{"1":"i-id1-typos-prob-0.1-1-' in index.script()
+    page = html(view(Completion("a"), instance=twin))
+    assert '<span class="chip pert">typos(prob=0.1)~1</span>' in page
+
+
+@pytest.mark.parametrize(
+    ("completion", "code"),
+    [(Completion(error="HTTP 500"), "f"), (Completion("a"), "-")],
+)
+def test_an_instance_without_a_score_is_failed_or_not_scored(
+    completion: Completion, code: str
+) -> None:
+    assert outcome(view(completion).trials[0], samples.manifest()) == (code, None)
+
+
+# ---- Tokens
+
+
+def test_tokens_that_do_not_spell_the_text_keep_their_own() -> None:
+    made = tokens(
+        Completion(tokens=("a", "bytes:\\xe2"), token_logprobs=(-0.5, None)), "a…"
+    )
+    assert made is not None
+    assert made.lengths == ""
+    assert made.texts == '["a","bytes:\\\\xe2"]'
+    assert made.centinats == "50 "
+
+
+def test_very_many_tokens_are_summed_up_alone() -> None:
+    count = LIMIT
+    made = tokens(
+        Completion(tokens=("ab",) * count, token_logprobs=(-1.0,) * count), "ab" * count
+    )
+    assert made is not None
+    assert made.count == count
+    assert made.centinats == ""
+    assert f"log-probability −{count}.00 in all" in made.summary
+
+
+def test_alternatives_are_packed_where_there_are_any() -> None:
+    top = ((TopLogprob("a", -0.1), TopLogprob("</script>", -2.5)),)
+    made = tokens(
+        Completion(tokens=("a",), token_logprobs=(-0.1,), top_logprobs=top), "a"
+    )
+    assert made is not None
+    assert made.alternatives == '[[["a",10],["\\u003c/script\\u003e",250]]]'
+
+
+@pytest.mark.parametrize(
+    "completion",
+    [
+        Completion("a"),
+        Completion("a", tokens=("a",)),
+        Completion("a", tokens=("a",), token_logprobs=(-1.0, -2.0)),
+    ],
+)
+def test_without_log_probabilities_there_is_no_strip(completion: Completion) -> None:
+    assert tokens(completion, "a") is None
+
+
+def test_an_infinite_log_probability_is_a_number() -> None:
+    made = tokens(Completion(tokens=("a",), token_logprobs=(float("-inf"),)), "a")
+    assert made is not None
+    assert made.centinats == "99999"
+
+
+# ---- Sentences
+
+
+def told(**changes: Any) -> str:
+    summary: RunSummary = samples.summary()
+    manifest = structs.replace(summary.manifest, **changes)
+    return sentences.run(structs.replace(summary, manifest=manifest))
+
+
+def test_a_stopped_run_tells_what_was_never_sent() -> None:
+    words = told(status="cancelled", counts=Counts(asked=10, answered=4, failed=1))
+    assert "answered 4 of 10 requests" in words
+    assert "1 request failed for good" in words
+    assert "The run was stopped with 5 requests never sent." in words
+
+
+def test_an_imported_run_without_counts_reads_well() -> None:
+    assert told(counts=Counts()).startswith("Alder 3B on 4 instances of Colours (")
+
+
+def test_a_run_without_a_value_says_why() -> None:
+    summary = samples.summary()
+    empty = structs.replace(
+        summary, main=structs.replace(summary.main, value=None, missing="failed")
+    )
+    assert "; exact match has no value (failed)." in sentences.run(empty)
+
+
+# ---- Files
+
+
+def test_a_download_that_is_gone_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(BuildError, match="does not exist"):
+        Writer(tmp_path).copy("data/x.parquet", tmp_path / "gone.parquet")
+
+
+def test_a_file_in_the_place_of_the_site_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "site").write_text("mine")
+    with pytest.raises(BuildError, match="not a folder of its own"):
+        refuse_foreign(tmp_path / "site")
