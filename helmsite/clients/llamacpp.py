@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import re
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from helmsite.clients.llamacpp_cache import CHUNK, PromptCache
 from helmsite.clients.llamacpp_server import Server, ServerSettings
 from helmsite.clients.settings import missing_package, parse
 from helmsite.clients.tokens import Step, cut, first_scored, token_text
@@ -34,8 +36,6 @@ class LlamaCppSettings(Record, frozen=True):
     sha256: str = ""
     n_ctx: int = 2048
     n_threads: int = 2
-    parallel: int = 1
-    swa_full: bool = True
     n_gpu_layers: int = 0
     parse_special: bool = True
     cache_dir: str = ""
@@ -43,8 +43,8 @@ class LlamaCppSettings(Record, frozen=True):
     def __post_init__(self) -> None:
         if bool(self.path) == bool(self.package):
             raise ValueError("give 'path' (a GGUF file) or 'package', one of them")
-        if min(self.n_ctx, self.n_threads, self.parallel) < 1:
-            raise ValueError("'n_ctx', 'n_threads' and 'parallel' must be 1 or more")
+        if min(self.n_ctx, self.n_threads) < 1:
+            raise ValueError("'n_ctx' and 'n_threads' must be 1 or more")
 
 
 class LlamaCppTokenizer:
@@ -68,8 +68,10 @@ class LlamaCppTokenizer:
 
 
 class LlamaCpp:
-    """A GGUF model on this machine; answers do not depend on how many are asked at once.
+    """A GGUF model on this machine; an answer follows from the request alone.
 
+    Requests of several threads are answered one after the other: batches of several at
+    once would change the log-probabilities, and are hardly faster on a CPU.
     A given continuation is scored token by token: a request with the tokens so far asks
     for one more, and a bias on the logits makes that the given one. The log-probability
     that llama.cpp reports is the model's own, taken before any bias. All but the last
@@ -85,9 +87,8 @@ class LlamaCpp:
         server = ServerSettings(
             n_ctx=settings.n_ctx,
             n_threads=settings.n_threads,
-            parallel=settings.parallel,
-            swa_full=settings.swa_full,
             n_gpu_layers=settings.n_gpu_layers,
+            n_ubatch=CHUNK,
         )
         try:
             self._server = Server(path, server)
@@ -106,7 +107,10 @@ class LlamaCpp:
         self._start = self._server.special("bos_token") or self._server.special(
             "eos_token"
         )
-        self._filler = self.tokenizer.encode("a")[-1]
+        fillers = (self.tokenizer.encode("a")[-1], self.tokenizer.encode("b")[-1])
+        self._filler = fillers[0]
+        self._cache = PromptCache(self._server, fillers)
+        self._lock = threading.Lock()
         self.identity = self._identity(name)
 
     @classmethod
@@ -127,7 +131,7 @@ class LlamaCpp:
     @property
     def concurrency(self) -> int:
         """How many requests are worked on at the same time."""
-        return self._settings.parallel
+        return 1
 
     def complete(self, request: Request) -> list[Completion]:
         """Answer one request: num_completions completions, or one for a continuation.
@@ -135,11 +139,12 @@ class LlamaCpp:
         Raises:
             ClientError: the request does not fit in the context, or is refused.
         """
-        if request.score_start is not None:
-            return [self._given(request, request.score_start)]
-        ids = self._context(request.prompt)
-        count = request.decoding.num_completions
-        return [self._generated(request, ids, index) for index in range(count)]
+        with self._lock:
+            if request.score_start is not None:
+                return [self._given(request, request.score_start)]
+            ids = self._context(request.prompt)
+            count = request.decoding.num_completions
+            return [self._generated(request, ids, index) for index in range(count)]
 
     def close(self) -> None:
         """Free the model; calling it twice is fine."""
@@ -153,7 +158,7 @@ class LlamaCpp:
         return packaged(self._settings.package, where, name)
 
     def _identity(self, name: str) -> ModelIdentity:
-        kept = ("n_ctx", "swa_full", "n_gpu_layers", "parse_special")
+        kept = ("n_ctx", "n_gpu_layers", "parse_special")
         return ModelIdentity(
             name=name,
             client="llamacpp",
@@ -184,7 +189,7 @@ class LlamaCpp:
         started, clock = time.time(), time.perf_counter()
         if decoding.max_tokens < 1:
             return Completion(tokens=(), token_logprobs=(), finish_reason="length")
-        reply = self._server.complete(_drawn(request, ids, index))
+        reply, reused = self._cache.complete(ids, len(ids), _drawn(request, index))
         steps, text, stopped = self._text(reply, ids, decoding)
         return Completion(
             text=text,
@@ -195,7 +200,7 @@ class LlamaCpp:
             finish_reason="stop"
             if stopped
             else _FINISH.get(reply.stop_type, "unknown"),
-            usage=Usage(reply.tokens_evaluated, reply.tokens_predicted, reply.cached),
+            usage=Usage(len(ids), reply.tokens_predicted, reused),
             duration_s=time.perf_counter() - clock,
             started_at=started,
         )
@@ -219,7 +224,8 @@ class LlamaCpp:
         for at in range(len(steps), len(made)):
             if reply.stop_type == "word" and length >= len(reply.content.encode()):
                 break
-            step = self._forced(ids + made[:at], made[at], decoding.top_k_per_token)[0]
+            so_far = ids + made[:at]
+            step, _ = self._forced(so_far, len(ids), made[at], decoding.top_k_per_token)
             steps.append(step)
             length += len(step.data)
         return cut(steps, decoding.stop_sequences)
@@ -231,7 +237,7 @@ class LlamaCpp:
         self._fit(len(ids), 0)
         steps, cached = [], 0
         for at in range(first, len(ids)):
-            step, reused = self._forced(ids[:at], ids[at], top_k)
+            step, reused = self._forced(ids[:at], first, ids[at], top_k)
             steps.append(step)
             cached = cached if at > first else reused
         return Completion(
@@ -264,22 +270,27 @@ class LlamaCpp:
             lead = self._start
         return lead + ids, first + len(lead)
 
-    def _forced(self, ids: list[int], wanted: int, top_k: int) -> tuple[Step, int]:
-        """Return the step of a wanted token after `ids`, and how many came from the cache."""
-        body = _next(ids, wanted, top_k)
-        reply = self._server.complete(body)
-        if [p.id for p in reply.completion_probabilities] == [wanted]:
-            return self._step(reply.completion_probabilities[0], top_k), reply.cached
-        return self._found(ids, wanted, top_k), reply.cached
+    def _forced(
+        self, ids: list[int], context: int, wanted: int, top_k: int
+    ) -> tuple[Step, int]:
+        """Return the step of a wanted token after `ids`, and how many were reused.
 
-    def _found(self, ids: list[int], wanted: int, top_k: int) -> Step:
+        The first `context` of the ids are computed as a context, the others one by one.
+        """
+        reply, reused = self._cache.complete(ids, context, _next(wanted, top_k))
+        if [p.id for p in reply.completion_probabilities] == [wanted]:
+            return self._step(reply.completion_probabilities[0], top_k), reused
+        return self._found(ids, context, wanted, top_k), reused
+
+    def _found(self, ids: list[int], context: int, wanted: int, top_k: int) -> Step:
         """Return the step of a token that llama.cpp does not report when it is drawn.
 
         That is one that ends within a character. It stands among the alternatives of any
         other token at its place.
         """
         for count in (*_SEARCH, int(self._server.meta["n_vocab"])):
-            reply = self._server.complete(_next(ids, self._filler, count))
+            body = _next(self._filler, count)
+            reply, _ = self._cache.complete(ids, context, body)
             top = reply.completion_probabilities[0].top_logprobs
             for token in top:
                 if token.id == wanted:
@@ -300,36 +311,32 @@ class LlamaCpp:
         return self._server.detokenize([token.id])
 
 
-def _drawn(request: Request, ids: list[int], index: int) -> dict[str, Any]:
+def _drawn(request: Request, index: int) -> dict[str, Any]:
     """Return the call that draws the completion of an index."""
     decoding = request.decoding
-    greedy = decoding.temperature <= 0.0
     text = f"{decoding.random}\0{index}\0{request.prompt}"
     seed = hashlib.sha256(text.encode("utf-8", "replace")).digest()[:4]
-    return {
-        "prompt": ids,
+    body = {
         "n_predict": decoding.max_tokens,
-        "temperature": max(decoding.temperature, 0.0),
-        "top_p": decoding.top_p,
-        "top_k": 1 if greedy else 0,
-        "samplers": ["top_k"] if greedy else ["temperature", "top_p"],
-        "seed": int.from_bytes(seed, "big") >> 1,
         "stop": [s for s in decoding.stop_sequences if s],
         "n_probs": max(decoding.top_k_per_token, 1),
     }
-
-
-def _next(ids: list[int], wanted: int, top_k: int) -> dict[str, Any]:
-    """Return the call for one wanted token after `ids`."""
+    if decoding.temperature <= 0.0:
+        return body
     return {
-        "prompt": ids,
-        "n_predict": 1,
-        "temperature": 0.0,
-        "top_k": 1,
-        "samplers": ["top_k"],
-        "logit_bias": [[wanted, _CERTAIN]],
-        "n_probs": max(top_k, 1),
+        **body,
+        "temperature": decoding.temperature,
+        "top_p": decoding.top_p,
+        "top_k": 0,
+        "samplers": ["temperature", "top_p"],
+        "seed": int.from_bytes(seed, "big") >> 1,
     }
+
+
+def _next(wanted: int, top_k: int) -> dict[str, Any]:
+    """Return the call for one wanted token."""
+    bias = [[wanted, _CERTAIN]]
+    return {"n_predict": 1, "logit_bias": bias, "n_probs": max(top_k, 1)}
 
 
 def _short(quantisation: str) -> str:

@@ -26,13 +26,12 @@ _SILENT = -1
 
 
 class ServerSettings(msgspec.Struct, frozen=True):
-    """What the server is started with; `n_ctx` tokens for each of the slots."""
+    """What the server is started with."""
 
     n_ctx: int
     n_threads: int
-    parallel: int
-    swa_full: bool
     n_gpu_layers: int
+    n_ubatch: int
 
 
 class Token(msgspec.Struct, frozen=True):
@@ -73,10 +72,11 @@ class Server:
         self._key = secrets.token_hex(16)
         params = xllamacpp.CommonParams()
         params.model.path = str(path)
-        params.n_ctx = settings.n_ctx * settings.parallel
-        params.n_parallel = settings.parallel
+        params.n_ctx = settings.n_ctx
+        params.n_parallel = 1
         params.n_gpu_layers = settings.n_gpu_layers
-        params.swa_full = settings.swa_full
+        params.n_ubatch = settings.n_ubatch
+        params.swa_full = True  # else a sliding-window model cannot reuse a prefix
         params.cpuparams.n_threads = settings.n_threads
         params.cpuparams_batch.n_threads = settings.n_threads
         params.verbosity = _SILENT
