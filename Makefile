@@ -47,7 +47,8 @@ serve: $(VENV)/.ready ## show site/ on this machine
 	$(BIN)/helmsite serve site
 
 bench: $(VENV)/.ready ## measure speed and size (not tests)
-	@for file in tests/bench/bench_*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+	@for file in tests/bench/bench_*.py; do \
+		echo "== $$file"; $(BIN)/python -m tests.bench.$$(basename $$file .py) || exit 1; done
 
 clean: ## remove the environment, caches and built files; runs/ stays
 	rm -rf $(VENV) site dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

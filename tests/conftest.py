@@ -14,6 +14,7 @@ LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--browser", action="store_true", help="run tests in Chromium")
+    parser.addoption("--update-golden", action="store_true", help="write golden files")
 
 
 def pytest_collection_modifyitems(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -9,8 +10,6 @@ import click
 from helmsite.cli.options import FOLDER, place, size
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from helmsite.archive import Archive
     from helmsite.cli.options import Place
     from helmsite.config import Project
@@ -45,18 +44,46 @@ def build_site(
 ) -> None:
     """Build a site and say what was written."""
     from msgspec import structs
+    from rich.console import Console
 
     from helmsite import render
     from helmsite.cli.options import results
 
-    site = project.site
-    if base_url is not None:
-        site = structs.replace(site, base_url=base_url)
-    with results(archive, project) as found:
-        report = render.build(found, out, site, strict=strict)
+    site = structs.replace(
+        project.site,
+        base_url=project.site.base_url if base_url is None else base_url,
+        overrides=str(Path(project.root) / project.site.overrides)
+        if project.site.overrides
+        else "",
+    )
+    console = Console(stderr=True)
+    with results(archive, project) as found, console.status("Building") as status:
+        report = render.build(
+            found,
+            out,
+            site,
+            strict=strict,
+            downloads=_downloads(archive),
+            progress=lambda what, done, of: status.update(f"{what} {done}/{of}"),
+        )
     for warning in report.warnings:
         click.secho(f"Warning: {warning}", fg="yellow", err=True)
     click.echo(
         f"{out}: {report.pages} pages, {report.instances} instances, {size(report.bytes)}. "
         f"Open {out / 'index.html'} or type `helmsite serve {out}`."
     )
+
+
+def _downloads(archive: Archive) -> dict[str, list[Path]]:
+    """Return the files of each run to offer on the site; those of a bucket stay there."""
+    if not archive.is_local:
+        return {}
+    tables = {
+        m.run_id: [Path(archive.file(m.run_id, name)) for name in sorted(m.files)]
+        for m in archive.manifests()
+    }
+    return {
+        run_id: [*files, files[0].with_name("run.json")]
+        for run_id, files in tables.items()
+        if files
+    }
