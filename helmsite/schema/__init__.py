@@ -46,6 +46,7 @@ from helmsite.schema.records import (
     Stat,
     TopLogprob,
     Usage,
+    failed,
 )
 
 __all__ = [
@@ -86,6 +87,7 @@ __all__ = [
     "Tokenizer",
     "TopLogprob",
     "Usage",
+    "failed",
     "format_entry",
     "parse_entry",
     "preset",

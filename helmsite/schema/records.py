@@ -7,9 +7,12 @@ back (`Completion`). No key field is ever null: '' for text, -1 for an index.
 from __future__ import annotations
 
 import hashlib
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 CORRECT_TAG = "correct"
 TRAIN, VALID, TEST = "train", "valid", "test"
@@ -164,6 +167,11 @@ class Completion(Record, frozen=True):
     model_version: str = ""
     error: str = ""
     extra: dict[str, Any] = {}
+
+
+def failed(completions: Sequence[Completion]) -> bool:
+    """Return whether a request failed: one of its completions did, or it has none."""
+    return not completions or any(c.error for c in completions)
 
 
 class Reply(Record, frozen=True):
