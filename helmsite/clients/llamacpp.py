@@ -82,8 +82,8 @@ class LlamaCpp:
 
     def __init__(self, name: str, settings: LlamaCppSettings) -> None:
         self._settings = settings
-        path = self._weights(name)
-        self._sha256 = verify(path, settings.sha256, name)
+        path, expected = self._weights(name)
+        self._sha256 = verify(path, settings.sha256 or expected, name)
         server = ServerSettings(
             n_ctx=settings.n_ctx,
             n_threads=settings.n_threads,
@@ -150,9 +150,10 @@ class LlamaCpp:
         """Free the model; calling it twice is fine."""
         self._server.close()
 
-    def _weights(self, name: str) -> Path:
+    def _weights(self, name: str) -> tuple[Path, str]:
+        """Return the file of the weights, and their SHA-256 where a package tells it."""
         if self._settings.path:
-            return Path(self._settings.path).expanduser()
+            return Path(self._settings.path).expanduser(), ""
         cache = self._settings.cache_dir
         where = Path(cache).expanduser() if cache else default_cache()
         return packaged(self._settings.package, where, name)
@@ -165,7 +166,7 @@ class LlamaCpp:
             weights_sha256=self._sha256,
             runtime=f"xllamacpp {self._server.version}",
             quantisation=_short(str(self._server.props.get("model_ftype", ""))),
-            settings={key: getattr(self._settings, key) for key in kept},
+            settings={k: getattr(self._settings, k) for k in kept} | {"chunk": CHUNK},
         )
 
     def _context(self, text: str) -> list[int]:
@@ -213,9 +214,7 @@ class LlamaCpp:
         llama.cpp leaves out tokens that end within a character, and as many at the end as
         the stop sequence has when it stands alone. Those that are missing are scored.
         """
-        made = list(reply.tokens)
-        if reply.stop_type == "eos":
-            made.pop()
+        made = list(reply.tokens[:-1] if reply.stop_type == "eos" else reply.tokens)
         known = reply.completion_probabilities[: len(made)]
         if tuple(p.id for p in known) != tuple(made[: len(known)]):
             known = ()

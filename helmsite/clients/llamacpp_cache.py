@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from helmsite.clients.llamacpp_server import NativeReply, Server
 
-CHUNK = 32
+CHUNK = 16
 
 logger = logging.getLogger(__name__)
 

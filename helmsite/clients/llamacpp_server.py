@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _PATIENCE_S = 3600.0
 _SILENT = -1
+_OFF = 0  # flash attention pays only in batches larger than the cache's parts
 
 
 class ServerSettings(msgspec.Struct, frozen=True):
@@ -76,6 +77,7 @@ class Server:
         params.n_parallel = 1
         params.n_gpu_layers = settings.n_gpu_layers
         params.n_ubatch = settings.n_ubatch
+        params.flash_attn_type = xllamacpp.llama_flash_attn_type(_OFF)
         params.swa_full = True  # else a sliding-window model cannot reuse a prefix
         params.cpuparams.n_threads = settings.n_threads
         params.cpuparams_batch.n_threads = settings.n_threads

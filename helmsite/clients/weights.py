@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from importlib import import_module
@@ -39,16 +40,17 @@ def verify(path: Path, expected: str, model: str) -> str:
     if expected and found != expected.lower():
         raise ClientError(
             f"Model {model!r}: {path} is not the expected file: its SHA-256 is {found}, "
-            f"the setting 'sha256' says {expected}.",
-            "Get the file again, or correct 'sha256' if the change is wanted.",
+            f"expected is {expected}.",
+            "Delete it and get it again, or correct 'sha256' if the change is wanted.",
         )
     return found
 
 
-def packaged(package: str, cache: Path, model: str) -> Path:
-    """Return the GGUF file that an installed package holds or can put together.
+def packaged(package: str, cache: Path, model: str) -> tuple[Path, str]:
+    """Return the GGUF file of an installed package, and its SHA-256 if that is told.
 
-    A package of parts offers `assemble(path)`; the result is kept in `cache`.
+    A package of parts offers `assemble(path)` and perhaps EXPECTED_SHA256; the result is
+    kept in `cache`.
 
     Raises:
         ClientError: the package is not installed, or holds no single GGUF file.
@@ -60,7 +62,7 @@ def packaged(package: str, cache: Path, model: str) -> Path:
         raise missing_package(package, model, command) from error
     files = [f for f in found.files or () if f.suffix == ".gguf"]
     if len(files) == 1:
-        return Path(str(files[0].locate()))
+        return Path(str(files[0].locate())), ""
     if files:
         names = ", ".join(sorted(str(f) for f in files))
         raise ClientError(
@@ -70,22 +72,25 @@ def packaged(package: str, cache: Path, model: str) -> Path:
     return _assembled(found, package, cache, model)
 
 
-def _assembled(found: Distribution, package: str, cache: Path, model: str) -> Path:
+def _assembled(
+    found: Distribution, package: str, cache: Path, model: str
+) -> tuple[Path, str]:
     """Return the file that the package's `assemble` makes, made once and atomically."""
     target = cache / f"{package}-{found.version}.gguf"
-    if target.is_file():
-        return target
     name = (found.read_text("top_level.txt") or package.replace("-", "_")).split()[0]
-    assemble = getattr(import_module(name), "assemble", None)
-    if assemble is None:
+    module = import_module(name)
+    if not hasattr(module, "assemble"):
         raise ClientError(
             f"Model {model!r}: the package {package!r} holds no GGUF file.",
             "Give the model's file as 'path'.",
         )
+    expected = str(getattr(module, "EXPECTED_SHA256", ""))
+    if target.is_file():
+        return target, expected
     part = target.with_name(f"{target.name}.{os.getpid()}.part")
     try:
         cache.mkdir(parents=True, exist_ok=True)
-        assemble(part, overwrite=True)
+        module.assemble(part, overwrite=True)
         part.replace(target)
     except (OSError, ValueError) as error:
         raise ClientError(
@@ -93,8 +98,9 @@ def _assembled(found: Distribution, package: str, cache: Path, model: str) -> Pa
             "Give a folder with enough space as the setting 'cache_dir'.",
         ) from error
     finally:
-        part.unlink(missing_ok=True)
-    return target
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+    return target, expected
 
 
 def default_cache() -> Path:
