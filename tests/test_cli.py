@@ -72,7 +72,9 @@ def test_a_misspelt_command_is_suggested() -> None:
     ("words", "code", "expected"),
     [
         (["run", "-p", "{tmp}"], 2, "There is no suite in"),
-        (["build", "-p", "{tmp}/nowhere"], None, ""),
+        (["build", "-p", "{tmp}"], 3, "There is no archive at"),
+        (["check", "-p", "{tmp}/nowhere"], 2, "does not exist"),
+        (["new", "/proc/nowhere"], 2, "Choose a folder"),
         (["show", "r0", "id0", "-p", "{tmp}"], 3, "→"),
         (["serve", "{tmp}/nothing"], 5, "Build it first"),
         (["score", "r0", "-p", "{tmp}"], 3, "→"),
@@ -80,12 +82,11 @@ def test_a_misspelt_command_is_suggested() -> None:
     ],
 )
 def test_a_users_mistake_ends_in_a_sentence_and_an_exit_code(
-    tmp_path: Path, words: list[str], code: int | None, expected: str
+    tmp_path: Path, words: list[str], code: int, expected: str
 ) -> None:
     result = helmsite(*[w.format(tmp=tmp_path) for w in words])
     assert result.exception is None or isinstance(result.exception, SystemExit)
-    if code is not None:
-        assert result.exit_code == code, result.output
+    assert result.exit_code == code, result.output
     assert expected in result.output
     assert "Traceback" not in result.output
 
@@ -140,7 +141,7 @@ def test_the_demo_with_baselines_alone_makes_a_site_and_repeats_it(
     site = tmp_path / "demo" / "site"
     before = {p: p.read_bytes() for p in site.rglob("*") if p.is_file()}
     second = helmsite("demo", tmp_path / "demo", "--baselines")
-    assert "0 requests sent, 21 runs were already there." in second.output
+    assert "0 made, 21 already there, 0 requests sent." in second.output
     assert before == {p: p.read_bytes() for p in site.rglob("*") if p.is_file()}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 
@@ -129,6 +130,41 @@ def test_ctrl_c_keeps_the_answers_under_way_and_ends_pauses() -> None:
     assert "id2" not in got
     assert time.monotonic() - started < 5
     assert len(client.calls) < 10
+
+
+def test_a_second_ctrl_c_does_not_wait_for_the_model() -> None:
+    client = Scripted(pause_s=3.0)
+    executor = LocalExecutor(workers=1)
+    main = threading.main_thread().ident
+    assert main is not None
+
+    def interrupt() -> None:
+        for _ in range(2):
+            time.sleep(0.3)
+            signal.pthread_kill(main, signal.SIGINT)
+
+    started = time.monotonic()
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        executor.execute(client, requests(3), lambda r, c: None)
+    assert executor.abandoned
+    assert time.monotonic() - started < 2
+
+
+def test_a_client_that_returns_nothing_has_failed() -> None:
+    client = Scripted()
+    client.complete = lambda request: []  # type: ignore[method-assign]
+    assert run(client, 2)["id1"][0].error == "The client returned no completion."
+
+
+def test_a_model_known_to_answer_may_refuse_many() -> None:
+    client = Scripted({f"id{i}": lambda n: ClientError("no") for i in range(40)})
+    got = {}
+    executor = LocalExecutor(policy=FAST, give_up_after=5)
+    executor.execute(
+        client, requests(40), lambda r, c: got.update({r.key: c}), answered=True
+    )
+    assert len(got) == 40
 
 
 def test_the_pause_grows_is_bounded_and_honours_the_server() -> None:

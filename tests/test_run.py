@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec import structs
 
-from helmsite import clients
+from helmsite import adapters, clients
 from helmsite.archive import Archive
 from helmsite.clients.ngram import NGram
 from helmsite.config import load_project
@@ -21,9 +22,10 @@ from helmsite.errors import ClientError, ConfigError, RunError
 from helmsite.executors import LocalExecutor, RetryPolicy
 from helmsite.query import Results
 from helmsite.run import Runner, rescore
+from helmsite.schema import Completion, MetricFacts, Score, Stat
 
 if TYPE_CHECKING:
-    from helmsite.schema import Completion, Manifest, Request
+    from helmsite.schema import Manifest, Request
 
 HERE = Path(__file__).parent
 TIME_COLUMNS = ("duration_s", "started_at")
@@ -186,6 +188,115 @@ def test_scoring_again_needs_no_model_and_adds_a_metric(
     assert "f1_score" in {m.name for m in widened.metrics}
     assert any(s.metric == "f1_score" for s in archive.scores(manifest.run_id))
     assert archive.check() == []
+
+
+def test_scoring_again_keeps_what_it_cannot_compute(
+    project_folder: Path, tmp_path: Path
+) -> None:
+    manifest = make(project_folder, tmp_path / "runs")[2]
+    archive = Archive(str(tmp_path / "runs"))
+    instance = archive.instances(manifest.run_id)[0].instance_id
+    reported = Score(instance, "exact_match", 1.0, origin="reported")
+    foreign = Score(instance, "somebodys_metric", 0.25)
+    total = Stat("somebodys_metric", 0.25, split="test", n_scored=1, n_asked=1)
+    facts = MetricFacts(
+        "somebodys_metric", "Somebody's", "Not installed here.", "other"
+    )
+    archive.write_scores(
+        manifest.run_id,
+        [*archive.scores(manifest.run_id), reported, foreign],
+        [*archive.stats(manifest.run_id), total],
+        (*manifest.metrics, facts),
+    )
+    again = rescore(archive, manifest.run_id)
+    scores = archive.scores(manifest.run_id)
+    assert reported in scores
+    assert foreign in scores
+    assert total in archive.stats(manifest.run_id)
+    assert facts in again.metrics
+    assert rescore(archive, manifest.run_id).metrics == again.metrics
+    assert archive.check() == []
+
+
+def test_a_metric_added_to_a_suite_is_computed_without_asking_again(
+    project_folder: Path, tmp_path: Path, counting: type[Counting]
+) -> None:
+    make(project_folder, tmp_path / "runs")
+    sent = len(counting.calls)
+    suite = project_folder / "suites" / "first.yaml"
+    text = suite.read_text(encoding="utf-8").replace(
+        "  - knowledge\n", "  - {scenario: knowledge, metrics: [f1_score]}\n", 1
+    )
+    suite.write_text(text, encoding="utf-8")
+    joint = make(project_folder, tmp_path / "runs")[0]
+    assert len(counting.calls) == sent
+    assert "f1_score" in {m.name for m in joint.metrics}
+
+
+def test_lasting_refusals_do_not_keep_the_rest_of_a_suite_from_running(
+    project_folder: Path, tmp_path: Path, counting: type[Counting]
+) -> None:
+    counting.fails = staticmethod(lambda request: int(request.instance_id[2:]) % 3 == 0)
+    first = make(project_folder, tmp_path / "runs")
+    project = load_project(project_folder)
+    runner = Runner(
+        project, Archive(str(tmp_path / "runs")), LocalExecutor(2, give_up_after=3)
+    )
+    again = runner.run(project.suite("first"))
+    assert [m.counts for m in again] == [m.counts for m in first]
+    assert [m.status for m in again] == ["partial"] * 3
+
+
+def test_an_old_answer_is_not_taken_for_another_prompt(
+    project_folder: Path,
+    tmp_path: Path,
+    counting: type[Counting],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counting.fails = staticmethod(lambda request: int(request.instance_id[2:]) % 3 == 0)
+    make(project_folder, tmp_path / "runs")
+    counting.fails = staticmethod(lambda request: False)
+    counting.calls.clear()
+    adapt = adapters.adapt
+
+    def changed(*arguments: Any) -> list[Request]:
+        return [structs.replace(r, prompt=r.prompt + "!") for r in adapt(*arguments)]
+
+    monkeypatch.setattr(adapters, "adapt", changed)
+    again = make(project_folder, tmp_path / "runs")
+    assert len(counting.calls) == sum(m.counts.asked for m in again)
+
+
+def test_a_request_with_one_failed_completion_is_asked_again(
+    project_folder: Path, tmp_path: Path, counting: type[Counting]
+) -> None:
+    class Half(counting):  # type: ignore[misc, valid-type]
+        def complete(self, request: Request) -> list[Completion]:
+            return [*super().complete(request), Completion(error="half of it was lost")]
+
+    project = load_project(project_folder)
+    patient = LocalExecutor(give_up_after=999)
+    runner = Runner(project, Archive(str(tmp_path / "runs")), patient)
+    ((plans, client),) = runner.plans(project.suite("first"), entries=["knowledge"])
+    half = Half.from_settings("helmsite/ngram-2", {"order": 2})
+    partial = runner.make(plans[0], half)
+    assert partial.status == "partial"
+    assert partial.counts.failed == partial.counts.asked
+    assert runner.make(plans[0], client).status == "complete"
+    assert len(counting.calls) == 2 * partial.counts.asked
+
+
+def test_a_chosen_name_that_the_suite_does_not_have_is_an_error(
+    project_folder: Path, tmp_path: Path
+) -> None:
+    project = load_project(project_folder)
+    runner = Runner(project, Archive(str(tmp_path / "runs")))
+    with pytest.raises(ConfigError) as caught:
+        runner.run(
+            project.suite("first"), ["helmsite/ngram-2", "ngram-9"], ["knowlege"]
+        )
+    assert len(caught.value.problems) == 2
+    assert "Did you mean 'knowledge'" in str(caught.value)
 
 
 def test_the_problems_of_a_suite_are_found_before_any_model_is_loaded(

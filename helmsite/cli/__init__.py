@@ -64,9 +64,11 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except HelmsiteError as error:
-            click.secho(f"Error: {error.message}", err=True, fg="red")
+            from helmsite.cli.options import visible
+
+            click.secho(f"Error: {visible(error.message)}", err=True, fg="red")
             if error.hint:
-                click.echo(f"  → {error.hint}", err=True)
+                click.echo(f"  → {visible(error.hint)}", err=True)
             ctx.exit(error.exit_code)
         except KeyboardInterrupt:
             click.echo("\nStopped.", err=True)

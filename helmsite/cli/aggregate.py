@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from helmsite.cli.options import place
+from helmsite.cli.options import place, visible
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -28,32 +28,36 @@ def command(place: Place, only: str | None, family: str) -> None:
     project = place.project()
     console = Console()
     with place.results(project) as results:
-        groups = [g for g in results.groups() if only in (None, g.name)]
+        groups = results.groups()
         if not groups:
-            click.echo(
-                "The archive holds no run of this group. `helmsite run` makes some."
-            )
-        for group in groups:
-            if family not in group.families:
-                click.echo(f"{group.title}: no {family} values.")
+            click.echo("The archive holds no run yet. `helmsite run` makes some.")
+        for group in groups if only is None else [g for g in groups if g.name == only]:
+            if family not in group.families and only is None:
+                click.echo(f"{visible(group.title)}: no {family} values.")
                 continue
-            board = results.leaderboard(group.name, family)
-            console.print(_table(group.title, board))
+            console.print(_table(group.title, results.leaderboard(group.name, family)))
+        if groups and only not in (None, *(g.name for g in groups)):
+            results.leaderboard(str(only), family)
 
 
 def _table(title: str, board: Leaderboard) -> Table:
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table(title=escape(f"{title} · {board.family}"), title_justify="left")
+    table = Table(
+        title=escape(visible(f"{title} · {board.family}")), title_justify="left"
+    )
     table.add_column("Model")
     table.add_column("Mean win rate", justify="right")
     for column in board.columns:
         table.add_column(escape(_heading(column)), justify="right")
     for row in board.rows:
         rate = "·" if row.win_rate is None else f"{row.win_rate:.3f}"
+        rate += "" if row.coverage == 1 else f"\n{row.coverage:.0%} covered"
         table.add_row(
-            escape(row.card.title or row.card.name), rate, *map(_cell, row.cells)
+            escape(visible(row.card.title or row.card.name)),
+            rate,
+            *map(_cell, row.cells),
         )
     return table
 
@@ -61,7 +65,7 @@ def _table(title: str, board: Leaderboard) -> Table:
 def _heading(column: Column) -> str:
     arrow = {True: " ↑", False: " ↓", None: ""}[column.metric.higher_is_better]
     title = column.scenario.title or column.scenario.name
-    return f"{title}\n{column.metric.title}{arrow}"
+    return visible(f"{title}\n{column.metric.title}{arrow}")
 
 
 def _cell(cell: Cell) -> str:

@@ -27,7 +27,7 @@ def command(place: Place, out: Path | None, strict: bool, base_url: str | None) 
     project = place.project()
     build_site(
         project,
-        place.archive(project),
+        place.existing(project),
         out or place.folder / "site",
         strict=strict,
         base_url=base_url,

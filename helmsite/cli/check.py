@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from helmsite.cli.options import place
+from helmsite.cli.options import place, visible
 
 if TYPE_CHECKING:
     from helmsite.cli.options import Place
@@ -25,13 +25,14 @@ def command(place: Place, quick: bool, reindex: bool) -> None:
 
     Exit code: 0 nothing found, 3 there are problems.
     """
-    archive = place.archive(place.project())
+    archive = place.existing(place.project())
     if reindex:
         archive.reindex()
     problems = archive.check(deep=not quick)
     for problem in problems:
-        click.secho(f"{problem.severity}: {problem.where}: {problem.what}", fg="red")
-        click.echo(f"  → {problem.next_step}")
+        text = f"{problem.severity}: {problem.where}: {problem.what}"
+        click.secho(visible(text), fg="red")
+        click.echo(f"  → {visible(problem.next_step)}")
     runs = len(archive.manifests())
     click.echo(f"{runs} runs checked, {len(problems)} problems found.")
     if problems:

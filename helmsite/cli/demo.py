@@ -35,6 +35,7 @@ def command(
     from helmsite.archive import Archive
     from helmsite.cli.build import build_site
     from helmsite.cli.progress import Reporter
+    from helmsite.cli.run import make_runs
     from helmsite.config import load_project
     from helmsite.executors import LocalExecutor
     from helmsite.run import Runner
@@ -44,13 +45,12 @@ def command(
     models, advice = runnable(project, baselines=baselines)
     with Reporter() as reporter:
         runner = Runner(project, archive, LocalExecutor(), reporter)
-        runner.run(project.suite("demo"), models)
-    click.echo(
-        f"{reporter.asked} requests sent, {reporter.kept} runs were already there."
-    )
+        make_runs(runner, reporter, project.suite("demo"), models)
     build_site(project, archive, out or folder / "site")
     for line in advice:
         click.echo(line)
+    if reporter.partial:
+        raise SystemExit(6)
 
 
 def runnable(

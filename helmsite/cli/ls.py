@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from helmsite.cli.options import place
+from helmsite.cli.options import place, visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -108,10 +108,10 @@ def _print(listing: Listing) -> None:
     console = Console()
     if not console.is_terminal:
         for row in listing.rows:
-            click.echo("\t".join(row))
+            click.echo("\t".join(map(visible, row)))
         return
     table = Table(*listing.heads, box=None, pad_edge=False)
     for row in listing.rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*(Text(visible(cell)) for cell in row))
     console.print(table)
     console.print(f"{len(listing.rows)} found.", highlight=False)

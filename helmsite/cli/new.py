@@ -40,8 +40,14 @@ def new_project(folder: Path) -> list[str]:
             [f"{folder / name} exists already." for name in there],
             "Choose an empty folder: helmsite new DIR. Nothing was written.",
         )
-    for name, source in sources.items():
-        target = folder / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, target)
+    try:
+        for name, source in sources.items():
+            target = folder / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
+    except OSError as error:
+        raise ConfigError(
+            [f"Cannot write {error.filename}: {error.strerror}."],
+            "Choose a folder that you may write to: helmsite new DIR.",
+        ) from error
     return list(sources)

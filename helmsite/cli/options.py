@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,14 +33,33 @@ class Place:
         return load_project(self.folder)
 
     def archive(self, project: Project) -> Archive:
-        """Return the archive that the command works on."""
+        """Return the archive that the command works on; it may not exist yet."""
         from helmsite.archive import Archive
 
         return Archive(self.archive_url or project.archive)
 
+    def existing(self, project: Project) -> Archive:
+        """Return the archive that the command reads.
+
+        Raises:
+            ArchiveError: there is none.
+        """
+        from fsspec.core import url_to_fs
+
+        from helmsite.errors import ArchiveError
+
+        archive = self.archive(project)
+        system, path = url_to_fs(archive.root)
+        if not system.exists(path):
+            raise ArchiveError(
+                f"There is no archive at {archive.root}.",
+                "`helmsite run` makes one; --archive and --project say where it is.",
+            )
+        return archive
+
     def results(self, project: Project) -> Results:
         """Return the archive's aggregates, with their cache beside a local archive."""
-        return results(self.archive(project), project)
+        return results(self.existing(project), project)
 
 
 def results(archive: Archive, project: Project) -> Results:
@@ -56,7 +76,7 @@ def place(function: Callable[..., Any]) -> Callable[..., Any]:
         "-p",
         "--project",
         "folder",
-        type=FOLDER,
+        type=click.Path(file_okay=False, exists=True, path_type=Path),
         default=Path(),
         help="Folder with helmsite.toml (default: this folder).",
     )
@@ -89,3 +109,13 @@ def size(count: float) -> str:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1000
     return f"{count:.1f} GB"
+
+
+def visible(text: str) -> str:
+    """Return a text whose control and direction characters cannot drive a terminal."""
+    return "".join(
+        c
+        if c in "\n\t" or unicodedata.category(c) not in {"Cc", "Cf", "Cs"}
+        else f"[U+{ord(c):04X}]"
+        for c in text
+    )

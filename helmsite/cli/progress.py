@@ -14,6 +14,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from helmsite.cli.options import visible
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import TracebackType
@@ -44,9 +46,9 @@ class Reporter:
 
     def __init__(self, console: Console | None = None) -> None:
         self.console = console or Console(stderr=True)
-        self.made = self.kept = self.failed = self.asked = 0
+        self.made = self.kept = self.failed = self.asked = self.partial = 0
         self._bar = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=None),
             MofNCompleteColumn(),
             Rate(),
@@ -59,6 +61,7 @@ class Reporter:
         self._line_due = 0.0
         self._started = 0.0
         self._counts = (0, 0)
+        self._known = 0
 
     def __enter__(self) -> Reporter:
         if self.console.is_terminal:
@@ -81,12 +84,11 @@ class Reporter:
         self._started = time.monotonic()
         self._line_due = self._started + LINE_EVERY_S
         self._counts = (answered, asked)
+        self._known = answered
         if self.console.is_terminal:
             self._task = self._bar.add_task(name, total=asked, completed=answered)
         if answered:
-            self.console.print(
-                f"{name}: {answered} of {asked} answers were already there."
-            )
+            self._say(f"{name}: {answered} of {asked} answers were already there.")
 
     def replied(self, completions: Sequence[Completion]) -> None:
         """Count one request."""
@@ -98,7 +100,7 @@ class Reporter:
             self._bar.advance(self._task)
         elif time.monotonic() > self._line_due:
             self._line_due = time.monotonic() + LINE_EVERY_S
-            self.console.print(f"  {answered + 1} of {asked} requests")
+            self._say(self._pace(answered + 1, asked))
 
     def finished(self, plan: Plan, manifest: Manifest, *, made: bool) -> None:
         """Print a run's line."""
@@ -112,11 +114,19 @@ class Reporter:
         counts = manifest.counts
         took = f"{time.monotonic() - self._started:.1f} s" if made else "already there"
         note = f", {counts.failed} FAILED" if counts.failed else ""
-        self.console.print(
+        self.partial += manifest.status != "complete"
+        self._say(
             f"{manifest.run_id}  {manifest.card.title} · {manifest.scenario.name} · "
             f"{manifest.spec.adapter.method}: {counts.answered} of {counts.asked} "
-            f"answered{note} ({took})",
-            highlight=False,
-            markup=False,
-            soft_wrap=True,
+            f"answered{note} ({took})"
         )
+
+    def _say(self, text: str) -> None:
+        """Print a line as it is: names from files are no markup and no commands."""
+        self.console.print(visible(text), highlight=False, markup=False, soft_wrap=True)
+
+    def _pace(self, done: int, asked: int) -> str:
+        """Return how far a run is, how fast it goes and how long it will take."""
+        rate = (done - self._known) / (time.monotonic() - self._started)
+        left = (asked - done) / rate
+        return f"  {done} of {asked} requests, {rate:.1f}/s, {left:.0f} s left"

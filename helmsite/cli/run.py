@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import click
@@ -9,8 +10,11 @@ import click
 from helmsite.cli.options import place
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from helmsite.cli.options import Place
-    from helmsite.config import Suite
+    from helmsite.cli.progress import Reporter
+    from helmsite.config import Project, Suite
     from helmsite.run import Runner
 
 
@@ -52,7 +56,7 @@ def command(
     from helmsite.run import Runner
 
     project = place.project()
-    chosen = _suite(project.suites, suite, project)
+    chosen = _suite(project, suite)
     with Reporter() as reporter:
         runner = Runner(
             project, place.archive(project), LocalExecutor(workers), reporter
@@ -60,33 +64,45 @@ def command(
         if dry_run:
             _dry_run(runner, chosen, models, entries)
             return
-        try:
-            manifests = runner.run(chosen, models, entries)
-        except KeyboardInterrupt:
-            click.echo(
-                "\nStopped. Every answer so far is kept: the same command goes on from here.",
-                err=True,
-            )
-            raise SystemExit(130) from None
+        make_runs(runner, reporter, chosen, models, entries)
+    if reporter.partial:
+        raise SystemExit(6)
+
+
+def make_runs(
+    runner: Runner,
+    reporter: Reporter,
+    suite: Suite,
+    models: Sequence[str] = (),
+    entries: Sequence[str] = (),
+) -> None:
+    """Make a suite's runs and sum up; Ctrl-C ends the process with exit code 130."""
+    try:
+        manifests = runner.run(suite, models, entries)
+    except KeyboardInterrupt:
+        click.echo(
+            "\nStopped. Every answer so far is kept: the same command goes on from here.",
+            err=True,
+        )
+        if runner.executor.abandoned:  # a thread may hang in the model: do not wait
+            os._exit(130)
+        raise SystemExit(130) from None
     click.echo(
         f"{len(manifests)} runs: {reporter.made} made, {reporter.kept} already there, "
         f"{reporter.asked} requests sent."
     )
-    partial = [m for m in manifests if m.status != "complete"]
-    if partial:
+    if reporter.partial:
         click.echo(
-            f"{len(partial)} of them partial: {reporter.failed} requests failed. "
+            f"{reporter.partial} of them partial: {reporter.failed} requests failed. "
             "The same command retries only those.",
             err=True,
         )
-        raise SystemExit(6)
 
 
-def _suite(suites: dict[str, Suite], name: str | None, project: object) -> Suite:
-    from helmsite.config import Project
+def _suite(project: Project, name: str | None) -> Suite:
     from helmsite.errors import ConfigError
 
-    assert isinstance(project, Project)
+    suites = project.suites
     if name is not None:
         return project.suite(name)
     if len(suites) == 1:

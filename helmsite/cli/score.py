@@ -24,7 +24,7 @@ def command(place: Place, runs: tuple[str, ...], extra: tuple[str, ...]) -> None
     from helmsite.run import rescore
 
     metrics.resolve(extra)
-    archive = place.archive(place.project())
+    archive = place.existing(place.project())
     for run_id in runs or [m.run_id for m in archive.manifests()]:
         manifest = rescore(archive, run_id, extra)
         click.echo(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import unicodedata
 from typing import TYPE_CHECKING
 
 import click
 
-from helmsite.cli.options import place
+from helmsite.cli.options import place, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -86,13 +85,3 @@ def _scores(scores: Iterable[Score]) -> None:
 
 def _head(text: str) -> None:
     click.secho(f"── {visible(text)} ", bold=True)
-
-
-def visible(text: str) -> str:
-    """Return a text whose control and direction characters cannot drive a terminal."""
-    return "".join(
-        c
-        if c in "\n\t" or unicodedata.category(c) not in {"Cc", "Cf", "Cs"}
-        else f"[U+{ord(c):04X}]"
-        for c in text
-    )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from helmsite.errors import ClientError, RetriableError, RunError
-from helmsite.schema import Completion
+from helmsite.schema import Completion, failed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ERROR_LENGTH = 2000
+TELL_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -54,22 +55,33 @@ class LocalExecutor:
     policy: RetryPolicy = RetryPolicy()
     give_up_after: int = 25
     stop: threading.Event = field(default_factory=threading.Event)
+    abandoned: bool = False
 
     def execute(
         self,
         client: Client,
         requests: Iterable[Request],
         on_reply: Callable[[Request, list[Completion]], None],
+        *,
+        answered: bool = False,
     ) -> None:
         """Answer every request; `on_reply` is called in the caller's thread.
 
+        Args:
+            client: the model.
+            requests: what to ask it, in order.
+            on_reply: gets each request with its completions, at least one.
+            answered: whether the model is known to answer, so that failures are its own.
+
         Raises:
-            KeyboardInterrupt: after the requests under way were answered and passed on.
+            KeyboardInterrupt: after the requests under way were answered and passed on;
+                at a second Ctrl-C without them, with `abandoned` set: their threads may
+                still hang in the client.
             RunError: nothing but failures came back.
         """
         waiting = iter(requests)
         under_way: dict[Future[list[Completion]], Request] = {}
-        tally = _Tally(self.give_up_after)
+        tally = _Tally(self.give_up_after, answered=answered)
         self.stop.clear()
         pool = ThreadPoolExecutor(self.workers, thread_name_prefix="helmsite-request")
         try:
@@ -84,12 +96,24 @@ class LocalExecutor:
                 "Stopping: %d requests under way are still answered (Ctrl-C again to drop them).",
                 len(under_way),
             )
-            done, _ = wait(under_way)
-            self._hand_over(done, under_way, on_reply, tally)
+            self._drain(under_way, on_reply, tally)
             raise
         finally:
             self.stop.set()
-            pool.shutdown(wait=True, cancel_futures=True)
+            pool.shutdown(wait=not self.abandoned, cancel_futures=True)
+
+    def _drain(
+        self,
+        under_way: dict[Future[list[Completion]], Request],
+        on_reply: Callable[[Request, list[Completion]], None],
+        tally: _Tally,
+    ) -> None:
+        try:
+            done, _ = wait(under_way)
+        except KeyboardInterrupt:
+            self.abandoned = True
+            raise
+        self._hand_over(done, under_way, on_reply, tally)
 
     def _fill(
         self,
@@ -126,7 +150,11 @@ class LocalExecutor:
         error: ClientError
         for attempt in range(1, self.policy.attempts + 1):
             try:
-                return client.complete(request)
+                completions = client.complete(request)
+                if completions:
+                    return completions
+                error = ClientError("The client returned no completion.")
+                break
             except RetriableError as caught:
                 error = caught
                 if attempt == self.policy.attempts:
@@ -162,12 +190,12 @@ class _Tally:
     answered: bool = False
 
     def count(self, completions: list[Completion]) -> None:
-        error = completions[0].error if completions else "no completion came back"
-        if self.answered or not error:
+        if self.answered or not failed(completions):
             self.answered = True
             return
         self.failures += 1
         if self.failures >= self.limit:
+            error = next(c.error for c in completions if c.error)
             raise RunError(
                 f"The first {self.failures} requests all failed; the last said: {error}",
                 "Check the model's settings, address and key, then run again: "

@@ -4,114 +4,31 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from helmsite import __version__, adapters, clients, metrics, query, scenarios
-from helmsite.config import ModelConfig, Suite, SuiteEntry, override_adapter
+from helmsite import __version__, adapters, clients, metrics, scenarios
+from helmsite.config import override_adapter
 from helmsite.errors import ConfigError, HelmsiteError
 from helmsite.executors import LocalExecutor
+from helmsite.run.plan import Observer, Plan, Silent, Work, choose, refuse_twins
+from helmsite.run.scoring import rescore, verdicts
 from helmsite.schema import (
-    AdapterSpec,
-    Client,
     Completion,
     Counts,
-    Instance,
     LoadedScenario,
     Manifest,
-    ModelIdentity,
-    PopulationMetric,
     Provenance,
     Reply,
     Request,
-    RunSpec,
-    Score,
-    Stat,
-    run_id,
+    failed,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from helmsite.archive import Archive, Journal
-    from helmsite.config import Project
-
-
-@dataclass(frozen=True)
-class Plan:
-    """One run to be made: a model on a scenario under an adapter."""
-
-    suite: str
-    scenario: LoadedScenario
-    adapter: AdapterSpec
-    metrics: tuple[str, ...]
-    model: ModelConfig
-    identity: ModelIdentity
-    repeat: str = ""
-
-    @property
-    def origin(self) -> str:
-        """`native`, or `native:<label>` for a deliberate repeat."""
-        return f"native:{self.repeat}" if self.repeat else "native"
-
-    @cached_property
-    def spec(self) -> RunSpec:
-        """All that can change a request or a reply."""
-        return RunSpec(
-            scenario=self.scenario.facts.name,
-            model=self.identity,
-            adapter=self.adapter,
-            data=self.scenario.data,
-            definition_sha256=self.scenario.definition_sha256,
-            perturbations=tuple(p.name for p in self.scenario.perturbations),
-        )
-
-    @cached_property
-    def run_id(self) -> str:
-        """The id that the finished run will have."""
-        return run_id(self.spec.spec_id, self.suite, self.origin)
-
-
-class Observer(Protocol):
-    """Told how a run goes; the command line draws it."""
-
-    def planned(self, plan: Plan, asked: int, answered: int) -> None:
-        """A run starts; `answered` of its requests are already known."""
-
-    def replied(self, completions: Sequence[Completion]) -> None:
-        """One more request came back."""
-
-    def finished(self, plan: Plan, manifest: Manifest, *, made: bool) -> None:
-        """A run is in the archive; `made` says whether it was made just now."""
-
-
-@dataclass
-class Silent:
-    """An observer that says nothing."""
-
-    def planned(self, plan: Plan, asked: int, answered: int) -> None:
-        """Ignore it."""
-
-    def replied(self, completions: Sequence[Completion]) -> None:
-        """Ignore it."""
-
-    def finished(self, plan: Plan, manifest: Manifest, *, made: bool) -> None:
-        """Ignore it."""
-
-
-@dataclass(frozen=True)
-class Work:
-    """What is left of a plan: all requests, and the completions already known."""
-
-    plan: Plan
-    instances: tuple[Instance, ...]
-    requests: tuple[Request, ...]
-    known: dict[tuple[object, ...], list[Completion]]
-
-    @property
-    def open(self) -> list[Request]:
-        """The requests that have no answer yet."""
-        return [r for r in self.requests if r.key not in self.known]
+    from helmsite.config import ModelConfig, Project, Suite, SuiteEntry
+    from helmsite.schema import Client, ModelIdentity
 
 
 @dataclass
@@ -142,14 +59,14 @@ class Runner:
             ConfigError: an unknown model, scenario or metric, or two equal runs; found
                 for the whole suite before the first model is loaded.
         """
-        chosen = _choose(suite, models, entries)
+        chosen = choose(suite, models, entries)
         self._check(suite, chosen)
         for name, of_model in chosen.items():
             model = self.project.model(name)
             client = clients.create(model.client, model.name, model.settings)
             try:
                 plans = [self._plan(suite, e, model, client.identity) for e in of_model]
-                _refuse_twins(plans)
+                refuse_twins(plans)
                 yield plans, client
             finally:
                 client.close()
@@ -158,6 +75,9 @@ class Runner:
         """Return the finished run: from the archive, or after asking what is open."""
         old = self.archive.find(plan.run_id)
         if old is not None and old.status == "complete":
+            missing = set(plan.metrics) - {m.name for m in old.metrics}
+            if missing:
+                old = rescore(self.archive, plan.run_id, plan.metrics)
             self.observer.finished(plan, old, made=False)
             return old
         with self.archive.journal(plan.run_id, plan.identity) as journal:
@@ -169,7 +89,7 @@ class Runner:
                 work.known[request.key] = completions
                 self.observer.replied(completions)
 
-            self.executor.execute(client, work.open, keep)
+            self.executor.execute(client, work.open, keep, answered=bool(work.known))
             manifest = self._archive(work)
             journal.discard()
         self.observer.finished(plan, manifest, made=True)
@@ -185,21 +105,23 @@ class Runner:
             has_prefix_token=client.has_prefix_token,
         )
         requests = adapters.adapt(instances, plan.adapter, window, evaluated)
-        known = self._archived(plan.run_id)
+        known = self._archived(plan.run_id, {r.key: r for r in requests})
         for request in requests:
             found = journal.get(request) if journal else None
-            if found and not found[0].error:
+            if found and not failed(found):
                 known[request.key] = found
         return Work(plan, tuple(evaluated), tuple(requests), known)
 
-    def _archived(self, identifier: str) -> dict[tuple[object, ...], list[Completion]]:
-        """The answers that an earlier, partial run left in the archive."""
-        known: dict[tuple[object, ...], list[Completion]] = {}
-        if self.archive.find(identifier) is not None:
-            for reply in self.archive.replies(identifier):
-                if not reply.completion.error:
-                    known.setdefault(reply.request.key, []).append(reply.completion)
-        return known
+    def _archived(
+        self, run_id: str, asked: Mapping[tuple[object, ...], Request]
+    ) -> dict[tuple[object, ...], list[Completion]]:
+        """The answers to just these requests that a partial run left in the archive."""
+        found: dict[tuple[object, ...], list[Completion]] = {}
+        if self.archive.find(run_id) is not None:
+            for reply in self.archive.replies(run_id):
+                if asked.get(reply.request.key) == reply.request:
+                    found.setdefault(reply.request.key, []).append(reply.completion)
+        return {key: of for key, of in found.items() if not failed(of)}
 
     def _archive(self, work: Work) -> Manifest:
         plan = work.plan
@@ -209,20 +131,25 @@ class Runner:
             for index, completion in enumerate(work.known[request.key])
         ]
         scores, stats = verdicts(
-            work.instances, replies, plan.adapter, plan.metrics, plan.scenario
+            work.instances,
+            replies,
+            plan.adapter,
+            plan.metrics,
+            scenario=plan.scenario.facts.name,
+            perturbations=plan.scenario.perturbations,
         )
-        failed = sum(1 for r in work.requests if work.known[r.key][0].error)
+        failures = sum(failed(work.known[r.key]) for r in work.requests)
         started = [c.started_at for k in work.known.values() for c in k if c.started_at]
         manifest = Manifest(
             run_id=plan.run_id,
             spec_id=plan.spec.spec_id,
             suite=plan.suite,
             origin=plan.origin,
-            status="partial" if failed else "complete",
+            status="partial" if failures else "complete",
             counts=Counts(
                 asked=len(work.requests),
-                answered=len(work.requests) - failed,
-                failed=failed,
+                answered=len(work.requests) - failures,
+                failed=failures,
                 scored=sum(1 for s in scores if s.value is not None),
             ),
             spec=plan.spec,
@@ -235,7 +162,7 @@ class Runner:
                 started_at=min(started, default=None),
                 finished_at=time.time(),
             ),
-            warnings=_warnings(work, failed),
+            warnings=_warnings(work, failures),
         )
         return self.archive.write_run(manifest, work.instances, replies, scores, stats)
 
@@ -285,100 +212,14 @@ class Runner:
             raise ConfigError(problems, hint)
 
 
-def verdicts(
-    instances: Sequence[Instance],
-    replies: Sequence[Reply],
-    adapter: AdapterSpec,
-    names: Sequence[str],
-    scenario: LoadedScenario | Manifest,
-) -> tuple[list[Score], list[Stat]]:
-    """Return the scores of replies and the aggregates of those scores."""
-    scores = metrics.score(instances, replies, adapter, names)
-    facts = (
-        scenario.facts if isinstance(scenario, LoadedScenario) else scenario.scenario
-    )
-    stats = query.summarise(
-        instances,
-        scores,
-        metrics.resolve(names),
-        scenario.perturbations,
-        _population(names),
-        scenario=facts.name,
-    )
-    return scores, stats
-
-
-def rescore(archive: Archive, identifier: str, extra: Sequence[str] = ()) -> Manifest:
-    """Score an archived run again, without its model; `extra` adds metrics to it.
-
-    Raises:
-        ArchiveError: there is no such run.
-        MetricError: an unknown metric.
-    """
-    manifest = archive.manifest(identifier)
-    adapter = manifest.spec.adapter
-    kept = [m.name for m in manifest.metrics if metrics.is_known(m.name)]
-    wanted = tuple(dict.fromkeys([*kept, *extra]))
-    names = metrics.applicable(adapter.method, wanted, adapter.num_outputs)
-    instances = archive.instances(identifier)
-    replies = list(archive.replies(identifier))
-    scores, stats = verdicts(instances, replies, adapter, names, manifest)
-    return archive.write_scores(identifier, scores, stats, metrics.resolve(names))
-
-
-def _population(names: Iterable[str]) -> tuple[PopulationMetric, ...]:
-    wanted = set(names)
-    return tuple(m for m in metrics.population() if m.facts.name in wanted)
-
-
-def _choose(
-    suite: Suite, models: Sequence[str], entries: Sequence[str]
-) -> dict[str, list[SuiteEntry]]:
-    """Return each chosen model with the suite's entries that it runs, in suite order."""
-    chosen: dict[str, list[SuiteEntry]] = {}
-    for model in dict.fromkeys(
-        [*suite.models, *(m for e in suite.scenarios for m in e.models)]
-    ):
-        if models and model not in models:
-            continue
-        of_model = [
-            entry
-            for entry in suite.scenarios
-            if model in (entry.models or suite.models)
-            and (not entries or entry.scenario in entries)
-        ]
-        if of_model:
-            chosen[model] = of_model
-    if not chosen:
-        raise ConfigError(
-            [f"Suite {suite.name!r} has no run for the chosen models and scenarios."],
-            "See `helmsite run --dry-run` for what it would run.",
-        )
-    return chosen
-
-
 def _each(error: HelmsiteError) -> tuple[str, ...]:
     return error.problems if isinstance(error, ConfigError) else (error.message,)
 
 
-def _refuse_twins(plans: Sequence[Plan]) -> None:
-    seen: dict[str, Plan] = {}
-    for plan in plans:
-        if plan.run_id in seen:
-            raise ConfigError(
-                [
-                    f"Suite {plan.suite!r} lists the same run twice: "
-                    f"{plan.model.name} on {plan.scenario.facts.name}."
-                ],
-                "Remove one, or give it `repeat: <label>` if the repeat is meant.",
-            )
-        seen[plan.run_id] = plan
-
-
-def _warnings(work: Work, failed: int) -> tuple[str, ...]:
+def _warnings(work: Work, failures: int) -> tuple[str, ...]:
     found = []
-    if failed:
-        found.append(f"{failed} of {len(work.requests)} requests failed.")
+    if failures:
+        found.append(f"{failures} of {len(work.requests)} requests failed.")
     truncated = sum(1 for r in work.requests if r.truncated)
     if truncated:
         found.append(f"{truncated} of {len(work.requests)} prompts were truncated.")

@@ -1,0 +1,82 @@
+"""From replies to scores and aggregates, for new runs and for archived ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from helmsite import metrics, query
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from helmsite.archive import Archive
+    from helmsite.schema import (
+        AdapterSpec,
+        Instance,
+        Manifest,
+        PerturbationFacts,
+        Reply,
+        Score,
+        Stat,
+    )
+
+
+def verdicts(
+    instances: Sequence[Instance],
+    replies: Sequence[Reply],
+    adapter: AdapterSpec,
+    names: Sequence[str],
+    *,
+    scenario: str,
+    perturbations: Sequence[PerturbationFacts] = (),
+) -> tuple[list[Score], list[Stat]]:
+    """Return the scores of replies and the aggregates of those scores."""
+    scores = metrics.score(instances, replies, adapter, names)
+    wanted = set(names)
+    population = tuple(m for m in metrics.population() if m.facts.name in wanted)
+    stats = query.summarise(
+        instances,
+        scores,
+        metrics.resolve(names),
+        perturbations,
+        population,
+        scenario=scenario,
+    )
+    return scores, stats
+
+
+def rescore(archive: Archive, run_id: str, extra: Sequence[str] = ()) -> Manifest:
+    """Score an archived run again, without its model; `extra` adds metrics to it.
+
+    What a source reported, and the scores of metrics that are not installed here, stay
+    as they are.
+
+    Raises:
+        ArchiveError: there is no such run.
+        MetricError: an unknown metric in `extra`.
+    """
+    manifest = archive.manifest(run_id)
+    adapter = manifest.spec.adapter
+    known = [m.name for m in manifest.metrics if metrics.is_known(m.name)]
+    wanted = tuple(dict.fromkeys([*known, *extra]))
+    names = metrics.applicable(adapter.method, wanted, adapter.num_outputs)
+    scores, stats = verdicts(
+        archive.instances(run_id),
+        list(archive.replies(run_id)),
+        adapter,
+        names,
+        scenario=manifest.scenario.name,
+        perturbations=manifest.perturbations,
+    )
+    facts = metrics.resolve(names)
+    kept = tuple(m for m in manifest.metrics if m.name not in set(names))
+    return archive.write_scores(
+        run_id,
+        [*scores, *(s for s in archive.scores(run_id) if _stays(s, names))],
+        [*stats, *(s for s in archive.stats(run_id) if _stays(s, names))],
+        (*facts, *kept),
+    )
+
+
+def _stays(row: Score | Stat, computed: Sequence[str]) -> bool:
+    return row.origin == "reported" or row.metric not in computed
