@@ -25,6 +25,7 @@ _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 _OK, _REDIRECT, _CLIENT, _SERVER = 200, 300, 400, 500
 _PASSING = {408, 425, 429}
 _SHORT_KEY = 12
+_LONGEST_CONNECT_S = 30.0
 
 
 class Place(Record, frozen=True):
@@ -59,7 +60,9 @@ class Endpoint:
             headers["Authorization"] = f"Bearer {key}"
         self._client = httpx.Client(
             headers=headers,
-            timeout=place.timeout_s,
+            timeout=httpx.Timeout(
+                place.timeout_s, connect=min(place.timeout_s, _LONGEST_CONNECT_S)
+            ),
             follow_redirects=False,
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=64),
             trust_env=httpx.URL(place.url).host not in _LOOPBACK,  # no proxy to oneself
@@ -86,8 +89,6 @@ class Endpoint:
                 blob = self._read(reply, deadline)
         except self._httpx.TimeoutException as error:
             raise self._late() from error
-        except self._httpx.UnsupportedProtocol as error:
-            raise self._refused(f"{error}", "Check base_url.") from error
         except self._httpx.RequestError as error:
             what = self.say(f"{error}") or type(error).__name__
             raise RetriableError(
@@ -112,9 +113,6 @@ class Endpoint:
             f"{self._where()}: no complete answer within {self._place.timeout_s:g} s.",
             "Raise the model's setting timeout_s, or lower max_tokens.",
         )
-
-    def _refused(self, text: str, hint: str) -> ClientError:
-        return ClientError(f"{self._where()}: {self.say(text)}", hint)
 
     def _read(self, reply: httpx.Response, deadline: float) -> bytes:
         """Return the body, read no further than the limits of size and time."""
