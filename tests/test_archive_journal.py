@@ -145,6 +145,16 @@ def test_a_failure_is_kept_and_asked_again(open_journal: Callable[[], Journal]) 
         assert journal.get(REQUEST) == [ANSWER]
 
 
+def test_no_answer_at_all_is_a_failure(open_journal: Callable[[], Journal]) -> None:
+    with open_journal() as journal:
+        journal.put(REQUEST, [])
+        journal.put(numbered(2), [ANSWER, Completion(error="HTTP 500")])
+    with open_journal() as journal:
+        assert (len(journal), journal.failed) == (0, 2)
+        assert journal.get(REQUEST) is None
+        assert journal.get(numbered(2)) is None
+
+
 def test_a_second_process_is_refused(
     open_journal: Callable[[], Journal], tmp_path: Path
 ) -> None:

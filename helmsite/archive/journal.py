@@ -13,7 +13,7 @@ import msgspec
 from helmsite.archive.staging import unlock
 from helmsite.archive.store import problems
 from helmsite.errors import ArchiveError
-from helmsite.schema import Completion, ModelIdentity, Record, Request
+from helmsite.schema import Completion, ModelIdentity, Record, Request, failed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -137,8 +137,7 @@ class Journal:
                 (a lone surrogate, NaN).
         """
         key = request_key(self._identity, request)
-        failed = any(c.error for c in completions)
-        line = _Line(key, failed, tuple(completions))
+        line = _Line(key, failed(completions), tuple(completions))
         try:
             blob = _encoder.encode(line)
             same = _decoder.decode(blob) == line
@@ -147,7 +146,7 @@ class Journal:
         if not same:
             raise _refused(request, "it holds NaN or infinity, or is no plain JSON")
         with self._threads, problems(f"write the journal {self.path}"):
-            self._append(key, blob + b"\n", failed)
+            self._append(key, blob + b"\n", line.failed)
 
     def discard(self) -> None:
         """Delete the journal: what it held is in the archive now."""

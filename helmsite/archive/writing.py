@@ -22,6 +22,7 @@ from helmsite.schema import (
     Reply,
     Score,
     Stat,
+    failed,
 )
 
 if TYPE_CHECKING:
@@ -214,7 +215,7 @@ class _Stream:
                 return
             if key[:-1] != last[:-1]:
                 self.asked, failing = self.asked + 1, False
-            if reply.completion.error and not failing:
+            if failed([reply.completion]) and not failing:
                 self.failed, failing = self.failed + 1, True
             last = key
             yield reply
