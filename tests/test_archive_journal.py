@@ -155,6 +155,50 @@ def test_no_answer_at_all_is_a_failure(open_journal: Callable[[], Journal]) -> N
         assert journal.get(numbered(2)) is None
 
 
+def test_a_journal_can_be_read_without_touching_the_disk(
+    tmp_path: Path, path: Path
+) -> None:
+    def look() -> Journal:
+        return Archive(tmp_path / "deep").journal("r1", MODEL, read_only=True)
+
+    with look() as journal:
+        assert (len(journal), journal.failed, journal.get(REQUEST)) == (0, 0, None)
+        for write in (lambda: journal.put(REQUEST, [ANSWER]), journal.discard):
+            with pytest.raises(ArchiveError, match="open for reading alone"):
+                write()
+    assert list(tmp_path.iterdir()) == []
+
+    with Archive(tmp_path / "deep").journal("r1", MODEL) as writer:
+        writer.put(REQUEST, [ANSWER])
+        with writer.path.open("ab") as file:
+            file.write(b'{"key":"torn')
+        before = writer.path.read_bytes()
+        with look() as journal:  # while another holds the lock
+            assert journal.get(REQUEST) == [ANSWER]
+        assert writer.path.read_bytes() == before
+        with Archive(tmp_path / "deep").journal("r2", MODEL, read_only=True) as other:
+            assert len(other) == 0
+    names = sorted(p.name for p in writer.path.parent.iterdir())
+    with look() as journal:
+        assert len(journal) == 1
+    assert sorted(p.name for p in writer.path.parent.iterdir()) == names
+
+
+def test_a_journal_without_any_answer_leaves_nothing(
+    open_journal: Callable[[], Journal], path: Path
+) -> None:
+    with open_journal() as journal:
+        assert path.exists()
+        assert journal.get(REQUEST) is None
+    assert list(path.parent.iterdir()) == []
+    with pytest.raises(KeyError), open_journal():
+        raise KeyError
+    assert list(path.parent.iterdir()) == []
+    with open_journal() as journal:
+        journal.put(REQUEST, [Completion(error="HTTP 500")])
+    assert path.exists()
+
+
 def test_a_second_process_is_refused(
     open_journal: Callable[[], Journal], tmp_path: Path
 ) -> None:

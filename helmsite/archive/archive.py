@@ -280,10 +280,16 @@ class Archive:
         self._catalogue.add(published_entry(path, facts, names))
         return Batch(suite, batch, path, facts)
 
-    def journal(self, run_id: str, identity: ModelIdentity) -> Journal:
-        """Return the journal of a run, for use in a `with` block."""
+    def journal(
+        self, run_id: str, identity: ModelIdentity, *, read_only: bool = False
+    ) -> Journal:
+        """Return the journal of a run, for use in a `with` block.
+
+        With `read_only` nothing is written or locked, another process may be at work.
+        """
         name = f"{layout.safe_id(run_id)}.jsonl"
-        return Journal(self._local(layout.JOURNAL) / name, identity)
+        path = self._local(layout.JOURNAL) / name
+        return Journal(path, identity, read_only=read_only)
 
     def reindex(self) -> Reindexed:
         """Bring the catalogue in line with the folders, and clear interrupted writes."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
 import filelock
@@ -64,12 +65,18 @@ class Journal:
     Use it as a context manager. A line is appended with one write, so that a killed
     process loses the answers in flight and no other. What a kill tore is cut off when
     the journal is opened again. Only places in the file are held in memory.
-    Safe to use from several threads.
+    One that was never written to is deleted. Safe to use from several threads.
+
+    With `read_only` nothing is made, locked, cut off or deleted; a journal that does not
+    exist is empty.
     """
 
-    def __init__(self, path: Path, identity: ModelIdentity) -> None:
+    def __init__(
+        self, path: Path, identity: ModelIdentity, *, read_only: bool = False
+    ) -> None:
         self.path = path
         self._identity = identity
+        self._read_only = read_only
         self._lock = filelock.FileLock(f"{path}.lock", timeout=0, thread_local=False)
         self._threads = threading.Lock()
         self._places: dict[str, tuple[int, int]] = {}
@@ -79,6 +86,9 @@ class Journal:
 
     def __enter__(self) -> Self:
         with problems(f"open the journal {self.path}"):
+            if self._read_only:
+                self._look()
+                return self
             self.path.parent.mkdir(parents=True, exist_ok=True)
             try:
                 self._lock.acquire()
@@ -101,6 +111,11 @@ class Journal:
         trace: TracebackType | None,
     ) -> None:
         self._close()
+        if self._read_only:
+            return
+        if not self._end:
+            with suppress(OSError):
+                self.path.unlink()
         if self.path.exists():
             self._lock.release()
         else:
@@ -136,6 +151,7 @@ class Journal:
             ArchiveError: it cannot be written (full disk), or holds what no archive can
                 (a lone surrogate, NaN).
         """
+        self._may_write()
         key = request_key(self._identity, request)
         line = _Line(key, failed(completions), tuple(completions))
         try:
@@ -150,6 +166,7 @@ class Journal:
 
     def discard(self) -> None:
         """Delete the journal: what it held is in the archive now."""
+        self._may_write()
         self._close()
         self._places.clear()
         self._failed.clear()
@@ -159,16 +176,25 @@ class Journal:
     def _open(self) -> None:
         file = self.path.open("a+b", buffering=0)
         self._file = file
-        file.seek(0)
-        start = 0
         with self.path.open("rb") as lines:
-            for raw in lines:
-                if not raw.endswith(b"\n"):
-                    break
-                self._note(raw, start)
-                start += len(raw)
-        file.truncate(start)
-        self._end = start
+            self._end = self._scan(lines)
+        file.truncate(self._end)
+
+    def _look(self) -> None:
+        """Open for reading alone; another process may be writing."""
+        with suppress(FileNotFoundError):
+            self._file = self.path.open("rb")
+            self._end = self._scan(self._file)
+
+    def _scan(self, lines: BinaryIO) -> int:
+        """Note every whole line; return where the last of them ends."""
+        start = 0
+        for raw in lines:
+            if not raw.endswith(b"\n"):
+                break
+            self._note(raw, start)
+            start += len(raw)
+        return start
 
     def _note(self, raw: bytes, start: int) -> None:
         """Remember where a line stands; one that cannot be read was torn."""
@@ -204,6 +230,13 @@ class Journal:
                 "Use it inside `with archive.journal(...) as journal:`.",
             )
         return self._file
+
+    def _may_write(self) -> None:
+        if self._read_only:
+            raise ArchiveError(
+                f"The journal {self.path} is open for reading alone.",
+                "Open it without `read_only`.",
+            )
 
     def _close(self) -> None:
         if self._file is not None:
