@@ -6,7 +6,7 @@ import json
 import re
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from msgspec import structs
@@ -428,3 +428,23 @@ def test_the_public_names_are_complete() -> None:
     assert helmsite.adapters.__all__ == sorted(
         ["METHODS", "Window", "adapt", "eval_instances", "in_context_examples"]
     )
+
+
+@pytest.mark.parametrize(
+    ("changes", "trials"),
+    [
+        ({"max_train_instances": 2}, 3),
+        ({"max_train_instances": 0}, 1),
+        ({"method": "language_modeling"}, 1),
+        ({"num_train_trials": 0}, 1),
+    ],
+)
+def test_trials_that_would_be_equal_are_run_once(
+    changes: dict[str, Any], trials: int
+) -> None:
+    spec = structs.replace(GENERATION, **{"num_train_trials": 3, **changes})
+    assert spec.num_trials == trials
+    if spec.method == "generation":
+        pool = [make(0, "x"), make(1, "x"), make(2, split="test")]
+        asked = adapt(pool, spec, NO_LIMIT)
+        assert [r.trial for r in asked] == list(range(trials))

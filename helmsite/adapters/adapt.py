@@ -58,9 +58,8 @@ def adapt(
     asked = eval_instances(instances, spec) if evaluate is None else evaluate
     if spec.method == "language_modeling":
         return [r for instance in asked for r in windows(instance, spec, window)]
-    trials = spec.num_train_trials if spec.max_train_instances > 0 else 1
     requests: list[Request] = []
-    for trial in range(trials):
+    for trial in range(spec.num_trials):
         maker = _Trial(in_context_examples(instances, spec, trial), spec, window, trial)
         for instance in asked:
             requests.extend(maker.requests(instance))

@@ -73,7 +73,7 @@ def score(
         ) from None
     rules = [r for name in metrics for r in _rules(name, adapter)]
     answers = _by_trial(instances, replies)
-    trials = sorted({*range(_num_trials(adapter)), *(key[2] for key in answers)})
+    trials = sorted({*range(adapter.num_trials), *(key[2] for key in answers)})
     return [
         row
         for instance in instances
@@ -82,12 +82,6 @@ def score(
         for slot in _slots(instance, trial, answers.get(_key(instance, trial)), adapter)
         for row in _rows(slot, adapter, rules)
     ]
-
-
-def _num_trials(adapter: AdapterSpec) -> int:
-    if adapter.method == LANGUAGE_MODELING or adapter.max_train_instances == 0:
-        return 1
-    return max(1, adapter.num_train_trials)
 
 
 def _key(instance: Instance, trial: int) -> TrialKey:

@@ -64,6 +64,13 @@ class AdapterSpec(Record, frozen=True):
     output_mapping_pattern: str | None = None
 
     @property
+    def num_trials(self) -> int:
+        """How many trials are run: one where all trials would be the same (as HELM)."""
+        if self.method == "language_modeling" or self.max_train_instances <= 0:
+            return 1
+        return max(1, self.num_train_trials)
+
+    @property
     def decoding(self) -> Decoding:
         """The decoding that the method's requests share (HELM 4d, table of methods)."""
         shared = Decoding(
