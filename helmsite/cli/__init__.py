@@ -13,7 +13,7 @@ from helmsite import __version__
 from helmsite.errors import HelmsiteError, suggest
 
 COMMANDS = {
-    "demo": "Run real models on seven scenarios and build a site from the results.",
+    "demo": "Run real models on six scenarios and build a site from the results.",
     "run": "Run a suite: ask the models, score the replies, archive everything.",
     "score": "Score archived runs again, without their models.",
     "aggregate": "Refresh the aggregates and print the leaderboards.",

@@ -1,4 +1,4 @@
-"""`helmsite demo`: real models, seven scenarios, a site; in a few minutes."""
+"""`helmsite demo`: real models, six scenarios, a site; in a few minutes."""
 
 from __future__ import annotations
 
