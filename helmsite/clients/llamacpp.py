@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from helmsite.clients.llamacpp_cache import CHUNK, PromptCache
 from helmsite.clients.llamacpp_server import Server, ServerSettings
 from helmsite.clients.settings import missing_package, parse
-from helmsite.clients.tokens import Step, cut, first_scored, token_text
+from helmsite.clients.tokens import Step, before, cut, first_scored, token_text
 from helmsite.clients.weights import default_cache, packaged, verify
 from helmsite.errors import ClientError
 from helmsite.schema import Completion, ModelIdentity, Record, TopLogprob, Usage
@@ -212,21 +212,30 @@ class LlamaCpp:
         """Return the tokens of a reply up to a stop sequence, each with its log-probability.
 
         llama.cpp leaves out tokens that end within a character, and as many at the end as
-        the stop sequence has when it stands alone. Those that are missing are scored.
+        the stop sequence has when it stands alone; while a text may become a stop
+        sequence, it reports the text of several tokens as that of one. So a token's own
+        bytes are taken from the alternatives, and what is not among them is scored.
         """
         made = list(reply.tokens[:-1] if reply.stop_type == "eos" else reply.tokens)
         known = reply.completion_probabilities[: len(made)]
         if tuple(p.id for p in known) != tuple(made[: len(known)]):
             known = ()
-        steps = [self._step(p, decoding.top_k_per_token) for p in known]
-        length = sum(len(s.data) for s in steps)
-        for at in range(len(steps), len(made)):
-            if reply.stop_type == "word" and length >= len(reply.content.encode()):
+        steps: list[Step] = []
+        length, top_k, said = 0, decoding.top_k_per_token, reply.content.encode()
+        for at, token in enumerate(made):
+            if reply.stop_type == "word" and length >= len(said):
                 break
-            so_far = ids + made[:at]
-            step, _ = self._forced(so_far, len(ids), made[at], decoding.top_k_per_token)
+            top = known[at].top_logprobs if at < len(known) else ()
+            own = next((t for t in top if t.id == token), None)
+            if own is None:
+                step, _ = self._forced(ids + made[:at], len(ids), token, top_k)
+            else:
+                step = self._shown(own, top[:top_k])
             steps.append(step)
             length += len(step.data)
+        data = b"".join(step.data for step in steps)
+        if reply.stop_type == "word" and data.startswith(said):
+            return before(steps, len(said)), reply.content, True
         return cut(steps, decoding.stop_sequences)
 
     def _given(self, request: Request, start: int) -> Completion:
@@ -324,6 +333,7 @@ def _drawn(request: Request, index: int) -> dict[str, Any]:
         return body
     return {
         **body,
+        "n_probs": max(decoding.top_k_per_token, _SEARCH[0]),
         "temperature": decoding.temperature,
         "top_p": decoding.top_p,
         "top_k": 0,

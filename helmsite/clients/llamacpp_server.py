@@ -10,6 +10,7 @@ from __future__ import annotations
 import http.client
 import json
 import secrets
+import weakref
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -89,6 +90,7 @@ class Server:
         self._server: Any = xllamacpp.Server(params)
         self._address = self._server.listening_address.removeprefix("http://")
         self._idle: SimpleQueue[http.client.HTTPConnection] = SimpleQueue()
+        self._drain = weakref.finalize(self, _drain, self._idle)
         self.version = xllamacpp.__version__
         self.props = self.call("GET", "/props")
         self.meta = self.call("GET", "/v1/models")["data"][0]["meta"]
@@ -171,6 +173,11 @@ class Server:
 
     def close(self) -> None:
         """Stop the server and free the model."""
-        while not self._idle.empty():
-            self._idle.get().close()
+        self._drain()
         self._server = None
+
+
+def _drain(idle: SimpleQueue[http.client.HTTPConnection]) -> None:
+    """Close all idle connections."""
+    while not idle.empty():
+        idle.get().close()

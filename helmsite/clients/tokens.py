@@ -40,13 +40,14 @@ def cut(steps: Sequence[Step], stops: Sequence[str]) -> tuple[list[Step], str, b
     data = b"".join(step.data for step in steps)
     found = [at for s in stops if s and (at := data.find(s.encode())) >= 0]
     end = min(found, default=len(data))
-    kept, offset = [], 0
-    for step in steps:
-        if found and offset >= end:
-            break
-        kept.append(step)
-        offset += len(step.data)
+    kept = before(steps, end) if found else list(steps)
     return kept, data[:end].decode("utf-8", "replace"), bool(found)
+
+
+def before(steps: Sequence[Step], end: int) -> list[Step]:
+    """Return the tokens that begin before a byte offset."""
+    ends = itertools.accumulate((len(step.data) for step in steps), initial=0)
+    return [step for step, offset in zip(steps, ends, strict=False) if offset < end]
 
 
 def first_scored(pieces: Sequence[bytes], prompt: str, start: int) -> int | None:
