@@ -17,13 +17,15 @@ from moto.server import ThreadedMotoServer
 from msgspec import structs
 
 from helmsite.archive import Archive, catalogue, layout
-from helmsite.archive.indexing import run_entry
+from helmsite.archive.indexing import Scan, run_entry, scan
 from helmsite.errors import ArchiveError
 from helmsite.schema import PublishedStat, Score, Stat
 from tests.archive_cases import FACTS, catalogued, manifest, small
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from helmsite.archive.store import Store
 
 
 @pytest.fixture(scope="session")
@@ -214,6 +216,64 @@ def test_an_archive_without_a_catalogue_is_read_and_reindexed(archive: Archive) 
     assert len(other.reindex().added) == 2
     assert other.check() == []
     assert again(archive).state() == state
+
+
+def test_a_new_run_hides_none_of_an_archive_without_a_catalogue(
+    archive: Archive,
+) -> None:
+    before = [archive.write_run(*small(1, origin=f"native:{i}")) for i in range(3)]
+    batch = archive.write_published(
+        "s", "b", [PublishedStat("a", "b", Stat("acc", 0.5))]
+    )
+    archive._store.delete(layout.CATALOGUE)
+    made = again(archive).write_run(*small(2))
+    ids = sorted(m.run_id for m in [*before, made])
+    assert [m.run_id for m in again(archive).manifests()] == ids
+    assert again(archive).batches() == (batch,)
+    assert archive.check() == []
+    left: set[str] = set()
+    for act in (
+        lambda a: a.write_scores(made.run_id, [], [], ()),
+        lambda a: a.write_published("s", "b", [*a.published()]),
+        lambda a: a.write_run(*small(3)),  # in place of another
+        lambda a: a.remove(made.run_id),
+    ):
+        archive._store.delete(layout.CATALOGUE)
+        act(again(archive))
+        left = {m.run_id for m in again(archive).manifests()}
+        assert left >= {m.run_id for m in before}
+        assert archive.check() == []
+    assert made.run_id not in left
+
+
+def test_an_archive_without_a_catalogue_is_looked_through_once(
+    archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = [archive.write_run(*small(1, origin=f"native:{i}")) for i in range(3)]
+    archive._store.delete(layout.CATALOGUE)
+    other, scans = again(archive), []
+
+    def counted(store: Store) -> Scan:
+        scans.append(store)
+        return scan(store)
+
+    monkeypatch.setattr("helmsite.archive.archive.scan", counted)
+    for run in [*other.manifests(), *made]:
+        assert other.table(run.run_id, "stats").num_rows == 1
+    assert len(scans) == 1
+
+
+def test_two_that_begin_a_catalogue_at_once_lose_nothing(tmp_path: Path) -> None:
+    """What one has just found is older than what another has just written."""
+    archive = Archive(tmp_path)
+    old = archive.write_run(*small(2))
+    archive._store.delete(layout.CATALOGUE)
+    slow = scan(archive._store).entries.values()
+    new = Archive(tmp_path).write_run(*small(3))
+    archive._catalogue.begin(slow)
+    assert old.run_id == new.run_id
+    assert Archive(tmp_path).manifests() == (new,)
+    assert archive.check() == []
 
 
 def test_reindex_follows_folders_that_came_and_went(

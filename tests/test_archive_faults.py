@@ -328,7 +328,8 @@ def test_a_damaged_catalogue_is_a_clear_error_and_can_be_made_anew(
 ) -> None:
     archive = Archive(tmp_path)
     made = archive.write_run(*small())
-    segment = next((tmp_path / layout.CATALOGUE).iterdir())
+    folder = tmp_path / layout.CATALOGUE
+    segment = max(folder.iterdir(), key=lambda p: p.stat().st_size)
     segment.write_bytes(segment.read_bytes()[:-20])
     with pytest.raises(ArchiveError, match="is damaged") as caught:
         Archive(tmp_path).manifests()
@@ -412,6 +413,40 @@ def test_a_process_may_die_at_any_step_of_a_write(
         assert beside(root, remote).check() == []
         assert not list(root.glob(f"{layout.INCOMING}/*"))
     assert steps > 4
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("before", ["nothing", "a run", "a partial one"])
+def test_a_later_start_leaves_no_trace_of_one_that_died(
+    fast_disk: Path, before: str
+) -> None:
+    """Without a reindex, as `helmsite run` starts again; with another run after it."""
+    run, other = small(3), small(2, origin="native:other")
+    partial_run = small(2, status="partial")
+    steps = 0
+    for at in range(200):
+        root = fast_disk / str(at)
+        if before == "a run":
+            Archive(root).write_run(*small(1, origin="native:first"))
+        elif before == "a partial one":
+            Archive(root).write_run(*partial_run)
+        if not _dies(partial(Archive(root).write_run, *run), at):
+            break
+        steps += 1
+        later = Archive(root)
+        found = later.find(run.manifest.run_id)
+        if found is None or found.status != "complete":
+            later.write_run(*run)
+        for old in (root / layout.CATALOGUE).iterdir():
+            os.utime(old, (0, 0))
+        assert [p.what for p in later.check()] == [], at
+        assert whole(later, run)
+        Archive(root).write_run(*other)
+        assert len(Archive(root).manifests()) == 2 + (before == "a run")
+        assert Archive(root).check() == [], at
+        Archive(root).reindex()
+        assert not list(root.glob(f"{layout.INCOMING}/*"))
+    assert steps > 8
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

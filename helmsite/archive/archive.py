@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -23,6 +20,7 @@ from helmsite.schema import Counts, FileFacts, Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from helmsite.archive.checking import Problem
     from helmsite.schema import (
@@ -67,6 +65,7 @@ class Archive:
         self._store = Store(root, options or {})
         self._catalogue = Catalogue(self._store)
         self._cache = cache
+        self._found: dict[str, Entry] | None = None
 
     @property
     def root(self) -> str:
@@ -128,8 +127,9 @@ class Archive:
             ArchiveError: a row that cannot be stored, a full disk, ...: then nothing
                 of the run is readable, or what was there before still is.
         """
-        layout.run_path(manifest)
+        home = layout.run_path(manifest)
         with staging.folder(self._store, manifest.run_id) as stage:
+            self._begin(manifest.run_id)
             i_facts, rank = writing.instances(stage / "instances.parquet", instances)
             answers = writing.replies(
                 stage / "requests.parquet",
@@ -148,7 +148,7 @@ class Archive:
             staging.publish(
                 self._store, stage, final, lambda: self._withdraw(manifest.run_id)
             )
-        self._catalogue.add(run_entry(final, layout.run_path(final)))
+            self._enter(run_entry(final, home), manifest.run_id)
         return final
 
     def write_scores(
@@ -172,6 +172,7 @@ class Archive:
         pairs = zip(*(c.to_pylist() for c in ids.columns), strict=True)
         rank = {pair: place for place, pair in enumerate(pairs)}
         with staging.folder(self._store, run_id) as stage:
+            self._begin(run_id)
             first, second = stage / "scores.parquet", stage / "stats.parquet"
             s_facts, scored = writing.scores(first, scores, rank)
             files = {"scores": s_facts, "stats": writing.stats(second, stats)}
@@ -186,7 +187,8 @@ class Archive:
             staged = stage / layout.MANIFEST
             staged.write_bytes(manifests.encode(final))
             self._store.put(staged, f"{entry.path}/{layout.MANIFEST}")
-        self._catalogue.add(run_entry(final, entry.path))
+            staging.clear(stage)
+            self._enter(run_entry(final, entry.path), run_id)
         return final
 
     def remove(self, run_id: str) -> None:
@@ -196,6 +198,7 @@ class Archive:
             ArchiveError: there is no such run, or it cannot be deleted.
         """
         path = self._entry(run_id).path
+        self._begin(run_id)
         self._store.delete(f"{path}/{layout.MANIFEST}")
         self._store.delete(path)
         self._withdraw(run_id)
@@ -271,13 +274,15 @@ class Archive:
             ArchiveError: a row that cannot be stored, a full disk, ...
         """
         path = layout.published_path(suite, batch)
-        name = hashlib.sha256(path.encode()).hexdigest()[:16]
-        with staging.folder(self._store, f"p{name}") as stage:
+        name = f"p{hashlib.sha256(path.encode()).hexdigest()[:16]}"
+        with staging.folder(self._store, name) as stage:
+            self._begin(name)
             file = stage / "published.parquet"
             names = {"suite": suite, "batch": batch}
             facts = writing.published(file, results, names)
             self._store.put(file, path)
-        self._catalogue.add(published_entry(path, facts, names))
+            staging.clear(stage)
+            self._enter(published_entry(path, facts, names), name)
         return Batch(suite, batch, path, facts)
 
     def journal(
@@ -321,7 +326,21 @@ class Archive:
     def _entries(self) -> dict[str, Entry]:
         """Return what the catalogue says; an archive without one is looked through."""
         listed = self._catalogue.entries()
-        return scan(self._store).entries if listed is None else listed
+        if listed is not None:
+            return listed
+        if self._found is None:
+            self._found = scan(self._store).entries
+        return self._found
+
+    def _begin(self, name: str) -> None:
+        """Make a catalogue of what is there, if there is none, before `name` is added."""
+        if self._catalogue.entries() is None:
+            found = scan(self._store).entries.values()
+            self._catalogue.begin(found, staging.segment(name))
+
+    def _enter(self, entry: Entry, name: str) -> None:
+        """Add to the catalogue what `name` has written, the last change to the disk."""
+        self._catalogue.add(entry, waits=staging.segment(name))
 
     def _entry(self, run_id: str) -> Entry:
         entries = self._entries()
@@ -351,7 +370,7 @@ class Archive:
         if self._store.local is not None:
             return self._store.local / name
         place = hashlib.sha256(self.root.rstrip("/").encode()).hexdigest()[:16]
-        return (self._cache or _user_cache()) / place / name.lstrip("_")
+        return (self._cache or layout.user_cache()) / place / name.lstrip("_")
 
 
 def _with_counts(
@@ -367,14 +386,3 @@ def _with_counts(
         status = "partial"
     counts = Counts(asked=asked, answered=answered, failed=failed, scored=scored)
     return structs.replace(manifest, counts=counts, files=files, status=status)
-
-
-def _user_cache() -> Path:
-    """Return the user's cache folder for helmsite, as the system has it."""
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData/Local"))
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library/Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "helmsite"

@@ -101,15 +101,25 @@ class Catalogue:
             self._current = names, alive
         return self._current[1]
 
-    def add(self, *entries: Entry) -> None:
-        """Add entries; each counts as newer than those of its key that are there."""
+    def begin(self, found: Iterable[Entry], waits: str = "") -> None:
+        """Write the first segment: what the folders hold, be it nothing.
+
+        Its entries have revision 0: what is added is newer, also by another process.
+        """
+        self._write(found, waits)
+
+    def add(self, *entries: Entry, waits: str = "") -> None:
+        """Add entries; each counts as newer than those of its key that are there.
+
+        `waits` is where a local segment is written before it takes its place.
+        """
         self._read()
         newest = self._newest()
         raised = [self._raise(e, newest) for e in entries]
         if raised:
-            self._write(raised)
+            self._write(raised, waits)
         if len(self._segments) > MANY:
-            self._compact()
+            self._compact(waits)
 
     def replace(self, entries: Iterable[Entry]) -> None:
         """Make these the only entries; those of before become gone."""
@@ -191,19 +201,19 @@ class Catalogue:
             "Try again when fewer runs are being archived at once.",
         )
 
-    def _write(self, entries: Iterable[Entry]) -> str:
+    def _write(self, entries: Iterable[Entry], waits: str = "") -> str:
         ordered = sorted(entries, key=lambda e: (e.key, e.revision))
         text = b"".join(_encoder.encode(line) + b"\n" for line in _lines(ordered))
         blob: bytes = pa.Codec("zstd").compress(text, asbytes=True)
         name = _name(blob)
-        self._store.write(f"{layout.CATALOGUE}/{name}", blob)
+        self._store.write(f"{layout.CATALOGUE}/{name}", blob, waits)
         self._segments[name] = tuple(ordered)
         return name
 
-    def _compact(self) -> None:
+    def _compact(self, waits: str) -> None:
         newest = self._newest()
         before = set(self._segments)
-        self._forget(before - {self._write(newest.values())})
+        self._forget(before - {self._write(newest.values(), waits)})
 
     def _parse(self, blob: bytes, where: str) -> tuple[Entry, ...]:
         if not where.endswith(_name(blob)):

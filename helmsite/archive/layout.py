@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -74,3 +77,14 @@ def run_path(manifest: Manifest) -> str:
 def published_path(suite: str, batch: str) -> str:
     """Return the file of a batch of published results, relative to the archive."""
     return f"suite={encode(suite)}/published/{encode(batch)}.parquet"
+
+
+def user_cache() -> Path:
+    """Return the user's cache folder for helmsite, as the system has it."""
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData/Local"))
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library/Caches"
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "helmsite"

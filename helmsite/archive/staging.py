@@ -4,7 +4,9 @@ In a local archive a run is written to `_incoming/<run_id>` and its folder renam
 that it appears whole or not at all. A run that it replaces waits in
 `_incoming/<run_id>.old` for that moment. Elsewhere the files are uploaded one by one,
 run.json last; files that replace others are uploaded to `_incoming/<run_id>` first, so
-that at any moment the old run or the new one is whole somewhere.
+that at any moment the old run or the new one is whole somewhere. A local segment of the
+catalogue waits in `_incoming/<run_id>.segment`: whatever a killed process leaves of a run,
+the next one that writes that run finds and clears.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
     from helmsite.schema import Manifest
 
-_OLD = ".old"
+_OLD, _SEGMENT, _LOCK = ".old", ".segment", ".lock"
 
 
 @contextmanager
@@ -54,6 +56,16 @@ def folder(store: Store, name: str) -> Iterator[Path]:
             yield place
         finally:
             shutil.rmtree(place, ignore_errors=True)
+
+
+def segment(name: str) -> str:
+    """Return where a segment of the catalogue is written by who writes `name`."""
+    return f"{layout.INCOMING}/{name}{_SEGMENT}"
+
+
+def clear(stage: Path) -> None:
+    """Delete what is left of a folder whose files have taken their place."""
+    shutil.rmtree(stage, ignore_errors=True)
 
 
 def publish(
@@ -107,7 +119,9 @@ def recover(store: Store, name: str) -> list[str]:
         return _recover_remote(store, name)
     incoming = store.local / layout.INCOMING
     place, old = incoming / name, incoming / f"{name}{_OLD}"
-    found = [f"{layout.INCOMING}/{p.name}" for p in (place, old) if p.exists()]
+    torn = incoming / f"{name}{_SEGMENT}"
+    found = [f"{layout.INCOMING}/{p.name}" for p in (place, old, torn) if p.exists()]
+    torn.unlink(missing_ok=True)
     if (old / layout.MANIFEST).exists():
         blob = (old / layout.MANIFEST).read_bytes()
         home = Path(store.path(layout.run_path(manifests.decode(blob, str(old)))))
@@ -125,13 +139,21 @@ def leftovers(store: Store) -> list[str]:
     found = store.names(layout.INCOMING) or []
     if store.local is None:
         return found
-    names = {n.removesuffix(_OLD) for n in found if not n.endswith(".lock")}
+    names = {
+        n.removesuffix(_OLD).removesuffix(_SEGMENT)
+        for n in found
+        if not n.endswith(_LOCK)
+    }
     return sorted(n for n in names if not _is_busy(store, n))
 
 
 def clean(store: Store) -> list[str]:
     """Recover every interrupted write; returns what was found."""
     cleaned: list[str] = []
+    if store.local is not None:
+        for name in store.names(layout.INCOMING) or ():
+            if name.endswith(_LOCK):
+                _is_busy(store, name.removesuffix(_LOCK))  # deletes a dead one's lock
     for name in leftovers(store):
         if store.local is None:
             cleaned += recover(store, name)
@@ -178,7 +200,7 @@ def _swap(stage: Path, target: Path) -> None:
 
 def _lock(store: Store, name: str) -> filelock.FileLock:
     assert store.local is not None
-    path = store.local / layout.INCOMING / f"{name}.lock"
+    path = store.local / layout.INCOMING / f"{name}{_LOCK}"
     return filelock.FileLock(str(path), timeout=0, thread_local=False)
 
 

@@ -82,8 +82,11 @@ class Store:
         with self._problems("read", relative), self._fs.open(self.path(relative)) as f:
             yield f
 
-    def write(self, relative: str, data: bytes) -> None:
-        """Write a whole file: readers see the old bytes or the new ones."""
+    def write(self, relative: str, data: bytes, waits: str = "") -> None:
+        """Write a whole file: readers see the old bytes or the new ones.
+
+        A local file is written to `waits` and renamed, else to a hidden one beside it.
+        """
         with self._problems("write", relative):
             if self.local is None:
                 self._fs.pipe_file(self.path(relative), data)
@@ -91,6 +94,9 @@ class Store:
             target = Path(self.path(relative))
             target.parent.mkdir(parents=True, exist_ok=True)
             beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+            if waits:
+                beside = Path(self.path(waits))
+                beside.parent.mkdir(parents=True, exist_ok=True)
             try:
                 with beside.open("wb") as file:
                     file.write(data)
