@@ -221,7 +221,8 @@ def test_ties_give_fractions(right: tuple[int, ...], expected: float) -> None:
     replies = choices([-1.0], [-2.0], [-1.0])
     score = one("exact_match", asked, replies, ORIGINAL)
     assert score.value == pytest.approx(expected)
-    assert (score.text, score.details) == ("a", {"tied": [0, 2]})
+    assert score.text == "a"
+    assert score.details == {"scores": [-1.0, -2.0, -1.0], "chosen": [0, 2]}
 
 
 def test_a_total_is_enough_for_calibrated_but_not_for_a_mean_over_tokens() -> None:
@@ -239,7 +240,7 @@ def test_a_total_is_enough_for_calibrated_but_not_for_a_mean_over_tokens() -> No
 def test_only_equal_scores_are_a_tie() -> None:
     asked = instance("a", "b", right=(1,))
     score = one("exact_match", asked, choices([-1.0000001], [-1.0]), ORIGINAL)
-    assert (score.value, score.text, score.details) == (1, "b", {})
+    assert (score.value, score.text, score.details["chosen"]) == (1, "b", [1])
 
 
 @pytest.mark.parametrize("metric", SEPARATE)

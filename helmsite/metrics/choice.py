@@ -76,7 +76,7 @@ def _exact_match(case: Case) -> Measure | None:
     return Measure(
         right / len(best),
         text=references[best[0]].text,
-        details={"tied": best} if len(best) > 1 else {},
+        details={"scores": values, "chosen": best},
     )
 
 
