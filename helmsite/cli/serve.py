@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -14,17 +15,36 @@ from helmsite.errors import BuildError
 
 
 class Quiet(SimpleHTTPRequestHandler):
-    """Serves files without a line for each request."""
+    """Serves files without a line for each request; texts are told to be UTF-8."""
 
     def log_message(self, format: str, *args: Any) -> None:
         """Say nothing."""
         del format, args
 
+    def guess_type(self, path: Any) -> str:
+        """Return a file's media type, that of a text with its encoding."""
+        kind = super().guess_type(path)
+        is_text = kind.startswith("text/") or kind.endswith(("json", "javascript"))
+        return f"{kind}; charset=utf-8" if is_text else kind
+
+
+class Server(ThreadingHTTPServer):
+    """Serves each request in a thread; a browser may leave whenever it wants."""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of closed connections; show any other error."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
 
 @click.command()
 @click.argument("folder", type=FOLDER, default=Path("site"))
 @click.option(
-    "--port", type=int, default=8000, show_default=True, help="0 picks a free one."
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8000,
+    show_default=True,
+    help="0 picks a free one.",
 )
 @click.option(
     "--host", default="127.0.0.1", show_default=True, help="Address to listen on."
@@ -36,19 +56,17 @@ def command(folder: Path, port: int, host: str) -> None:
             f"There is no site in {folder}.", "Build it first: `helmsite build`."
         )
     try:
-        server = ThreadingHTTPServer(
-            (host, port), partial(Quiet, directory=str(folder))
-        )
+        server = Server((host, port), partial(Quiet, directory=str(folder)))
     except OSError as error:
         raise BuildError(
             f"Cannot listen on {host}:{port}: {error.strerror}.",
             "Choose another port: --port 0 takes a free one.",
         ) from error
     with server:
-        click.echo(
-            f"{folder} is at http://{host}:{server.server_port}/ (Ctrl-C stops it)"
-        )
         try:
+            click.echo(
+                f"{folder} is at http://{host}:{server.server_port}/ (Ctrl-C stops it)"
+            )
             server.serve_forever()
         except KeyboardInterrupt:
             click.echo("\nStopped.", err=True)
