@@ -27,6 +27,7 @@ from helmsite.schema import (
     TopLogprob,
     Usage,
 )
+from tests.archive_cases import small
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -290,6 +291,28 @@ def test_a_discarded_journal_leaves_nothing(
     assert list(path.parent.iterdir()) == []
     with open_journal() as journal:
         assert journal.get(REQUEST) is None
+
+
+def test_what_a_killed_process_left_of_an_archived_run_is_cleared(
+    tmp_path: Path,
+) -> None:
+    archive = Archive(tmp_path)
+    done, half = small(), small(origin="native:half", status="partial")
+    folder = tmp_path / "_journal"
+    for run in (done, half):
+        made = archive.write_run(*run)
+        with archive.journal(made.run_id, MODEL) as journal:
+            journal.put(REQUEST, [ANSWER])
+        (folder / f"{made.run_id}.jsonl.lock").touch()
+    with archive.journal(done.manifest.run_id, MODEL):
+        assert archive.reindex().cleaned == ()  # it is at work
+    left = f"_journal/{done.manifest.run_id}.jsonl"
+    assert archive.reindex().cleaned == (left,)
+    names = {p.name.split(".")[0] for p in folder.iterdir()}
+    assert names == {half.manifest.run_id}  # still to be used
+    assert archive.discard_journal(half.manifest.run_id)
+    assert not archive.discard_journal(half.manifest.run_id)
+    assert list(folder.iterdir()) == []
 
 
 def test_a_closed_journal_is_not_written(open_journal: Callable[[], Journal]) -> None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec import structs
 
-from helmsite.archive import layout, manifests, rows, staging, tables, writing
+from helmsite.archive import journal, layout, manifests, rows, staging, tables, writing
 from helmsite.archive.catalogue import Catalogue, Entry
 from helmsite.archive.checking import check
 from helmsite.archive.indexing import Reindexed, published_entry, run_entry, scan
@@ -296,6 +296,14 @@ class Archive:
         path = self._local(layout.JOURNAL) / name
         return Journal(path, identity, read_only=read_only)
 
+    def discard_journal(self, run_id: str) -> bool:
+        """Delete what a killed process left of a run's journal; say if it left one.
+
+        For a run that is archived as a whole. One that is at work is left alone.
+        """
+        name = f"{layout.safe_id(run_id)}.jsonl"
+        return journal.clear(self._local(layout.JOURNAL) / name)
+
     def reindex(self) -> Reindexed:
         """Bring the catalogue in line with the folders, and clear interrupted writes."""
         cleaned = staging.clean(self._store)
@@ -304,6 +312,10 @@ class Archive:
         before = self._catalogue.entries() or {}
         after = scan(self._store).entries
         self._catalogue.replace(after.values())
+        for key, e in after.items():
+            done = e.manifest is not None and e.manifest.status == "complete"
+            if done and self.discard_journal(key):
+                cleaned.append(f"{layout.JOURNAL}/{key}.jsonl")
         return Reindexed(
             added=tuple(k for k in after if k not in before),
             gone=tuple(k for k in before if k not in after),

@@ -6,6 +6,7 @@ import hashlib
 import os
 import threading
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import filelock
@@ -18,7 +19,6 @@ from helmsite.schema import Completion, ModelIdentity, Record, Request, failed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
     from types import TracebackType
     from typing import BinaryIO
 
@@ -242,6 +242,21 @@ class Journal:
         if self._file is not None:
             self._file.close()
             self._file = None
+
+
+def clear(path: Path) -> bool:
+    """Delete a journal and its lock, unless a process is at work; say if there was one."""
+    lock = filelock.FileLock(f"{path}.lock", timeout=0, thread_local=False)
+    if not (path.exists() or Path(lock.lock_file).exists()):
+        return False
+    with problems(f"delete the journal {path}"):
+        try:
+            lock.acquire()
+        except filelock.Timeout:
+            return False
+        path.unlink(missing_ok=True)
+    unlock(lock)
+    return True
 
 
 def _refused(request: Request, why: str) -> ArchiveError:
