@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import platform
 import shutil
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MARKER = ".helmsite-build"
+GOING = ".helmsite-building"
+HOUR = 3600.0
 
 
 def refuse_foreign(out: Path) -> None:
@@ -112,15 +116,53 @@ def staged(out: Path) -> Iterator[Writer]:
     out = out.absolute()
     with _told(out):
         out.parent.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(out)
         name = tempfile.mkdtemp(prefix=f".{out.name}.building-", dir=out.parent)
     folder = Path(name)
     try:
-        folder.chmod(0o755)
+        with _told(folder):
+            folder.chmod(0o755)
+            (folder / GOING).write_text(f"{os.getpid()} {platform.node()}\n")
         yield Writer(folder)
         with _told(out):
+            (folder / GOING).unlink()
             swap(folder, out)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_leftovers(out: Path) -> None:
+    """Remove what killed builds of `out` left beside it.
+
+    Those are half-made folders whose process is gone or that nobody wrote to for an hour,
+    and sites that had been replaced but not yet removed.
+    """
+    for folder in sorted(out.parent.iterdir()):
+        half = folder.name.startswith(f".{out.name}.building-")
+        old = folder.name.startswith(f".{out.name}.old-")
+        if folder.is_symlink() or not (half or old):
+            continue
+        replaced = old and out.exists() and (folder / MARKER).is_file()
+        if replaced or (half and _is_dead(folder)):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_dead(folder: Path) -> bool:
+    """Return whether a half-made folder belongs to no build that still goes on."""
+    try:
+        pid, _, host = (folder / GOING).read_text().strip().partition(" ")
+        places = [folder, *folder.iterdir()]
+        latest = max(place.stat().st_mtime for place in places)
+        if time.time() - latest > HOUR:
+            return True
+        if os.name != "posix" or host != platform.node() or int(pid) == os.getpid():
+            return False
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, ValueError):
+        return False
+    return False
 
 
 def swap(new: Path, out: Path) -> None:
