@@ -8,6 +8,7 @@ from helmsite.archive import Archive
 from helmsite.config import SiteConfig
 from helmsite.errors import ArchiveError
 from helmsite.query import Results, views
+from helmsite.query.rows import InstanceView
 from helmsite.schema import (
     AdapterSpec,
     Completion,
@@ -61,6 +62,29 @@ def test_instances_are_streamed(archive, monkeypatch):
         next(stream)
         assert taken == views.SAMPLE
         assert sum(1 for _ in stream) == 1199
+
+
+def test_one_instance_needs_no_whole_table(archive, monkeypatch):
+    """Every row that is decoded into Python is of the instance or of the sample."""
+    identifier = make_run(archive, "s", "m", [1] * 2500, typos=[0, None] * 1200)
+    with Results(archive, SiteConfig(), None) as results:
+        expected: dict[str, list[InstanceView]] = {}
+        for view in results.instances(identifier):
+            expected.setdefault(view.instance.instance_id, []).append(view)
+        held = []
+        rows_of = archive.rows_of
+
+        def spy(*args):
+            table = rows_of(*args)
+            held.append(table.num_rows)
+            return table
+
+        monkeypatch.setattr(archive, "rows_of", spy)
+        monkeypatch.setattr(archive, "table", None)
+        for name in ("id0", "id999", "id1000", "id2388", "id2499"):
+            held.clear()
+            assert list(results.instance(identifier, name)) == expected[name]
+            assert held == [len(expected[name])] * 3
 
 
 def test_the_own_part_begins_with_the_input(archive):

@@ -5,22 +5,31 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from msgspec import structs
 
-from helmsite.archive import journal, layout, manifests, rows, staging, tables, writing
+from helmsite.archive import (
+    journal,
+    layout,
+    manifests,
+    reading,
+    rows,
+    staging,
+    tables,
+    writing,
+)
 from helmsite.archive.catalogue import Catalogue, Entry
 from helmsite.archive.checking import check
 from helmsite.archive.indexing import Reindexed, published_entry, run_entry, scan
 from helmsite.archive.journal import Journal
-from helmsite.archive.store import Store, damage
+from helmsite.archive.store import Store
 from helmsite.errors import ArchiveError, suggest
-from helmsite.schema import Counts, FileFacts, Record
+from helmsite.schema import FileFacts, Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
+
+    import pyarrow as pa
 
     from helmsite.archive.checking import Problem
     from helmsite.schema import (
@@ -144,7 +153,7 @@ class Archive:
                 "scores": s_facts,
                 "stats": writing.stats(stage / "stats.parquet", stats),
             }
-            final = _with_counts(manifest, answers, scored, files)
+            final = writing.with_counts(manifest, answers, scored, files)
             staging.publish(
                 self._store, stage, final, lambda: self._withdraw(manifest.run_id)
             )
@@ -220,7 +229,18 @@ class Archive:
             ArchiveError: there is no such run or table, or its file is damaged.
         """
         wanted = None if columns is None else list(columns)
-        return self._read(self._relative(run_id, name), wanted)
+        return reading.table(self._store, self._relative(run_id, name), wanted)
+
+    def rows_of(self, run_id: str, name: str, instance_id: str) -> pa.Table:
+        """Return the rows of a table that are about an instance, in any version of it.
+
+        Little more than those is held in memory.
+
+        Raises:
+            ArchiveError: there is no such run or table, or its file is damaged.
+        """
+        relative = self._relative(run_id, name)
+        return reading.of_instance(self._store, relative, instance_id)
 
     def instances(self, run_id: str) -> list[Instance]:
         """Return a run's instances, by position."""
@@ -230,10 +250,7 @@ class Archive:
         """Yield a run's replies in the order of its instances, a row group at a time."""
         default = self.manifest(run_id).spec.adapter.decoding
         relative = self._relative(run_id, "requests")
-        with self._store.open(relative) as source, damage(self._store.show(relative)):
-            file = pq.ParquetFile(source)
-            for group in range(file.num_row_groups):
-                yield from rows.read_replies(file.read_row_group(group), default)
+        yield from reading.replies(self._store, relative, default)
 
     def scores(self, run_id: str) -> list[Score]:
         """Return a run's scores in the order of its instances."""
@@ -253,7 +270,7 @@ class Archive:
 
     def published_table(self, batch: Batch) -> pa.Table:
         """Return a batch of published results as a table."""
-        return self._read(batch.path)
+        return reading.table(self._store, batch.path)
 
     def published_file(self, batch: Batch) -> str:
         """Return where a batch's Parquet file stands: a path, or one in the store."""
@@ -374,27 +391,8 @@ class Archive:
         home = staging.home(self._store, run_id, self._entry(run_id).path)
         return f"{home}/{tables.known(name).name}.parquet"
 
-    def _read(self, relative: str, columns: list[str] | None = None) -> pa.Table:
-        with self._store.open(relative) as source, damage(self._store.show(relative)):
-            return pq.ParquetFile(source).read(columns)
-
     def _local(self, name: str) -> Path:
         if self._store.local is not None:
             return self._store.local / name
         place = hashlib.sha256(self.root.rstrip("/").encode()).hexdigest()[:16]
         return (self._cache or layout.user_cache()) / place / name.lstrip("_")
-
-
-def _with_counts(
-    manifest: Manifest,
-    answers: writing.Answers,
-    scored: int,
-    files: dict[str, FileFacts],
-) -> Manifest:
-    answered, failed = answers.answered, answers.failed
-    asked = max(manifest.counts.asked, answered + failed)
-    status = manifest.status
-    if status == "complete" and answered < asked:
-        status = "partial"
-    counts = Counts(asked=asked, answered=answered, failed=failed, scored=scored)
-    return structs.replace(manifest, counts=counts, files=files, status=status)

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from msgspec import structs
 
 from helmsite.archive import rows, tables
 from helmsite.archive.columns import to_json
 from helmsite.archive.store import problems
 from helmsite.errors import ArchiveError
 from helmsite.schema import (
+    Counts,
     Decoding,
     FileFacts,
     Instance,
@@ -28,6 +30,8 @@ from helmsite.schema import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
+
+    from helmsite.schema import Manifest
 
     Rank = Mapping[tuple[str, str], int]
 
@@ -153,6 +157,19 @@ def facts_of(path: Path, count: int) -> FileFacts:
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return FileFacts(rows=count, bytes=path.stat().st_size, sha256=digest)
+
+
+def with_counts(
+    manifest: Manifest, answers: Answers, scored: int, files: dict[str, FileFacts]
+) -> Manifest:
+    """Return a manifest with what was written; complete only if all was answered."""
+    answered, failed = answers.answered, answers.failed
+    asked = max(manifest.counts.asked, answered + failed)
+    status = manifest.status
+    if status == "complete" and answered < asked:
+        status = "partial"
+    counts = Counts(asked=asked, answered=answered, failed=failed, scored=scored)
+    return structs.replace(manifest, counts=counts, files=files, status=status)
 
 
 def _settings(one: PublishedStat) -> str:

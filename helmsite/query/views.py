@@ -5,8 +5,6 @@ from __future__ import annotations
 from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-import pyarrow.compute as pc
-
 from helmsite.archive import rows as archived
 from helmsite.query.rows import InstanceView, ReplyView, RequestView, TrialView
 
@@ -46,18 +44,19 @@ def one_instance(
 ) -> tuple[InstanceView, ...]:
     """Return an instance and its perturbed versions; none if the run has no such id."""
     manifest = archive.manifest(run_id)
-    instances = _of(archive.table(run_id, "instances"), instance_id)
+    instances, requests, scores = (
+        archive.rows_of(run_id, name, instance_id)
+        for name in ("instances", "requests", "scores")
+    )
     if not len(instances):
         return ()
-    requests = archive.table(run_id, "requests")
-    default = manifest.spec.adapter.decoding
-    others = archived.read_replies(requests.slice(0, SAMPLE), default)
-    own = list(archived.read_replies(_of(requests, instance_id), default))
+    own = list(archived.read_replies(requests, manifest.spec.adapter.decoding))
+    others = list(islice(archive.replies(run_id), SAMPLE))
     return tuple(
         _joined(
             archived.read_instances(instances),
             own,
-            archived.read_scores(_of(archive.table(run_id, "scores"), instance_id)),
+            archived.read_scores(scores),
             Shared(manifest.spec.adapter, [*others, *own]),
         )
     )
@@ -67,10 +66,6 @@ def first_request(archive: Archive, run_id: str) -> Request | None:
     """Return the first request of a run, None if it has none."""
     first = next(archive.replies(run_id), None)
     return None if first is None else first.request
-
-
-def _of(table: pa.Table, instance_id: str) -> pa.Table:
-    return table.filter(pc.equal(table["instance_id"], instance_id))
 
 
 def _sliced(
