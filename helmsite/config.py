@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-import yaml
-from msgspec import structs
 
 from helmsite.errors import ConfigError, suggest
-from helmsite.schema import AdapterSpec, Method, ModelCard, Record, preset, strict
+from helmsite.schema import (
+    Method,
+    ModelCard,
+    Record,
+    adapting,
+    parse_entry,
+    strict,
+    yamlfile,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
 
 CONFIG_NAME = "helmsite.toml"
 BUILTIN_MODELS = Path(__file__).parent / "models.yaml"
-PRESET_ARGUMENTS = (
-    "instructions",
-    "input_noun",
-    "output_noun",
-    "newline_after_input_noun",
-    "newline_after_output_noun",
-)
+Settings = dict[str, str | int | float | bool | list[str] | None]
 
 
 class GroupConfig(Record, frozen=True):
@@ -39,7 +43,7 @@ class SiteConfig(Record, frozen=True):
     description: str = ""
     base_url: str = ""
     groups: dict[str, GroupConfig] = {}
-    pinned_methods: dict[str, str] = {}
+    pinned_methods: dict[str, Method] = {}
     overrides: str = ""
     size_budget_mb: int = 800
 
@@ -50,7 +54,7 @@ class ModelConfig(Record, frozen=True):
     name: str
     client: str
     card: ModelCard
-    settings: dict[str, str | int | float | bool | list[str] | None] = {}
+    settings: Settings = {}
 
 
 class SuiteEntry(Record, frozen=True):
@@ -125,7 +129,7 @@ class _ModelFile(ModelCard, frozen=True, kw_only=True):
     """A model as written in a file: its card's fields, its client and settings."""
 
     client: str
-    settings: dict[str, str | int | float | bool | list[str] | None] = {}
+    settings: Settings = {}
 
 
 class _ArchiveFile(Record, frozen=True):
@@ -146,21 +150,25 @@ def load_project(folder: Path) -> Project:
     """
     problems: list[str] = []
     file = _project_file(folder, problems)
-    models = _models(file)
+    _check_groups(file.site, str(folder / CONFIG_NAME), problems)
+    models = _models(file, folder)
     suites = _suites(folder, models, problems)
     if problems:
         raise ConfigError(
             problems, "Correct the places named above; nothing was run or written."
         )
-    root = file.archive.root
-    remote = "://" in root
     return Project(
         root=str(folder),
-        archive=root if remote else str(folder / root),
+        archive=_placed(file.archive.root, folder),
         site=file.site,
         models=models,
         suites=suites,
     )
+
+
+def _placed(path: str, folder: Path) -> str:
+    """Return a path of the settings as seen from outside the project; a URL as it is."""
+    return path if "://" in path else str(folder / os.path.expanduser(path))  # noqa: PTH111 - an unknown ~user stays as it is
 
 
 def _project_file(folder: Path, problems: list[str]) -> _ProjectFile:
@@ -180,107 +188,109 @@ def _project_file(folder: Path, problems: list[str]) -> _ProjectFile:
     return strict.read(data, _ProjectFile, str(path), problems) or _ProjectFile()
 
 
-def _models(file: _ProjectFile) -> dict[str, ModelConfig]:
-    data = yaml.safe_load(BUILTIN_MODELS.read_text(encoding="utf-8"))
+def _check_groups(site: SiteConfig, where: str, problems: list[str]) -> None:
+    for name, group in site.groups.items():
+        _check_entries(
+            group.scenarios, f"site.groups.{name}.scenarios", lambda _: where, problems
+        )
+
+
+def _check_entries(
+    entries: Sequence[str],
+    path: str,
+    place: Callable[[str], str],
+    problems: list[str],
+) -> None:
+    for index, entry in enumerate(entries):
+        at = f"{path}[{index}]"
+        try:
+            parse_entry(entry)
+        except ConfigError as error:
+            problems += [f"{place(at)}: '{at}': {what}" for what in error.problems]
+
+
+def _models(file: _ProjectFile, folder: Path) -> dict[str, ModelConfig]:
+    data = yamlfile.read(BUILTIN_MODELS).data
     builtin = {
-        name: msgspec.convert({"name": name, **each}, _ModelFile)
+        name: _model(msgspec.convert({"name": name, **each}, _ModelFile))
         for name, each in sorted(data.items())
     }
-    return {name: _model(each) for name, each in {**builtin, **file.models}.items()}
+    own = {name: _model(each, folder) for name, each in file.models.items()}
+    return {**builtin, **own}
 
 
-def _model(file: _ModelFile) -> ModelConfig:
+def _model(file: _ModelFile, folder: Path | None = None) -> ModelConfig:
+    """Return a model; its setting `path` is relative to the folder."""
     facts = {field: getattr(file, field) for field in ModelCard.__struct_fields__}
     facts["title"] = file.title or file.name.rsplit("/", 1)[-1]
+    settings = dict(file.settings)
+    path = settings.get("path")
+    if folder is not None and isinstance(path, str) and path:
+        settings["path"] = _placed(path, folder)
     return ModelConfig(
-        name=file.name,
-        client=file.client,
-        card=ModelCard(**facts),
-        settings=file.settings,
+        name=file.name, client=file.client, card=ModelCard(**facts), settings=settings
     )
 
 
 def _suites(
-    folder: Path, models: dict[str, ModelConfig], problems: list[str]
+    folder: Path, models: Mapping[str, ModelConfig], problems: list[str]
 ) -> dict[str, Suite]:
-    found = {}
+    found: dict[str, Suite] = {}
+    files: dict[str, Path] = {}
     for path in sorted((folder / "suites").glob("*.y*ml")):
-        suite = _suite(path, problems)
+        suite = _suite(path, models, problems)
         if suite is None:
             continue
-        listed = [*suite.models, *(m for e in suite.scenarios for m in e.models)]
-        problems += [
-            f"{path}: unknown model {name!r}.{suggest(name, models)}"
-            for name in dict.fromkeys(listed)
-            if name not in models
-        ]
-        found[suite.name] = suite
+        if suite.name in found:
+            problems.append(
+                f"{path}: the suite {suite.name!r} is already in {files[suite.name]}; "
+                "give one of them another 'name'."
+            )
+        found[suite.name], files[suite.name] = suite, path
     return found
 
 
-def _suite(path: Path, problems: list[str]) -> Suite | None:
+def _suite(
+    path: Path, models: Mapping[str, ModelConfig], problems: list[str]
+) -> Suite | None:
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
-        problems.append(f"{path}: cannot be read as YAML: {error}.")
+        document = yamlfile.read(path)
+    except ConfigError as error:
+        problems += error.problems
         return None
+    data, place = document.data, document.place
     if isinstance(data, dict):
         data = {"name": path.stem, **data}
         if isinstance(data.get("scenarios"), list):
             data["scenarios"] = [
                 {"scenario": e} if isinstance(e, str) else e for e in data["scenarios"]
             ]
-    suite = strict.read(data, Suite, str(path), problems)
+    suite = strict.read(data, Suite, place, problems)
     if suite is not None:
-        _check_overrides(suite, str(path), problems)
+        _check_suite(suite, models, place, problems)
     return suite
 
 
-def _check_overrides(suite: Suite, where: str, problems: list[str]) -> None:
-    places = [("adapter", suite.adapter)]
-    places += [
-        (f"scenarios[{i}].adapter", e.adapter) for i, e in enumerate(suite.scenarios)
+def _check_suite(
+    suite: Suite,
+    models: Mapping[str, ModelConfig],
+    place: Callable[[str], str],
+    problems: list[str],
+) -> None:
+    listed = [("models", suite.models)]
+    listed += [(f"scenarios[{i}].models", e.models) for i, e in _numbered(suite)]
+    problems += [
+        f"{place(f'{field}[{index}]')}: unknown model {name!r}.{suggest(name, models)}"
+        for field, names in listed
+        for index, name in enumerate(names)
+        if name not in models
     ]
-    for place, overrides in places:
-        try:
-            override_adapter(AdapterSpec(), overrides)
-        except ConfigError as error:
-            problems += [f"{where}: {place}: {problem}" for problem in error.problems]
+    entries = [entry.scenario for entry in suite.scenarios]
+    _check_entries(entries, "scenarios", place, problems)
+    adapting.check(suite.adapter, place, problems)
+    for index, entry in _numbered(suite):
+        adapting.check(entry.adapter, place, problems, f"scenarios[{index}].adapter")
 
 
-def override_adapter(spec: AdapterSpec, overrides: dict[str, Any]) -> AdapterSpec:
-    """Return an adapter spec with some settings replaced.
-
-    A new `method` starts from that method's preset (for which `input_noun` and the
-    other arguments of `schema.preset` may be given); the other settings come on top.
-
-    Raises:
-        ConfigError: an unknown setting or a value of the wrong type, all at once.
-    """
-    problems: list[str] = []
-    known = {f.name for f in structs.fields(AdapterSpec)}
-    changes = dict(overrides)
-    arguments = {k: changes.pop(k) for k in PRESET_ARGUMENTS if k in changes}
-    for name in sorted(set(changes) - known):
-        problems.append(f"unknown adapter setting {name!r}.{suggest(name, known)}")
-        del changes[name]
-    base = spec
-    if "method" in changes:
-        try:
-            base = preset(msgspec.convert(changes["method"], Method), **arguments)
-        except msgspec.ValidationError:
-            methods = [m for m in Method.__args__ if m]  # type: ignore[attr-defined]
-            problems.append(
-                f"unknown method {changes['method']!r}."
-                f"{suggest(str(changes['method']), methods)} Known: {', '.join(methods)}."
-            )
-            del changes["method"]
-    elif arguments:
-        changes |= {k: v for k, v in arguments.items() if k == "instructions"}
-        rest = [k for k in arguments if k != "instructions"]
-        problems += [f"{name!r} needs 'method' beside it." for name in rest]
-    merged = {**structs.asdict(base), **changes}
-    read = strict.read(msgspec.to_builtins(merged), AdapterSpec, "adapter", problems)
-    if problems or read is None:
-        raise ConfigError(problems, "Adapter settings are listed in docs/adapters.md.")
-    return read
+def _numbered(suite: Suite) -> list[tuple[int, SuiteEntry]]:
+    return list(enumerate(suite.scenarios))

@@ -94,7 +94,7 @@ def test_a_csv_file_becomes_a_scenario(project: Project) -> None:
         attributes={"kind": ["{{ answer | length }}", "all"]},
         sub_split="{{ part }}",
         extra={"length": "{{ question | length }}"},
-        perturbations=["misspelling(prob=0.1)~0", "lower"],
+        perturbations=[],
     )
     assert loaded.facts.name == "quiz"
     assert loaded.facts.title == "A quiz"
@@ -102,10 +102,7 @@ def test_a_csv_file_becomes_a_scenario(project: Project) -> None:
     assert loaded.facts.publication == "aggregates"
     assert loaded.facts.groups == ("mine",)
     assert loaded.metrics == ("exact_match",)
-    assert [p.name for p in loaded.perturbations] == [
-        "misspelling(prob=0.1)~0",
-        "lower",
-    ]
+    assert loaded.perturbations == ()
     assert loaded.adapter == preset("generation", input_noun="Question")
     first, second, third = loaded.instances
     assert [i.instance_id for i in loaded.instances] == ["id0", "id1", "id2"]
@@ -478,8 +475,8 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
         "unknown setting 'taxonomy.taks'. Did you mean 'task'",
     ),
     (
-        {"perturbations": ["a b"]},
-        "'perturbations[0]': write it as name(param=value)~seed",
+        {"perturbations": ["lower"]},
+        "quiz.yaml:19: 'perturbations': perturbations are not available in this version",
     ),
     ({"source": {}}, "'source': give it either 'path' or 'files'"),
     ({"source": {"path": "a", "frmat": "csv"}}, "unknown setting 'source.frmat'"),
@@ -520,18 +517,43 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
         "unknown setting 'references[0].c",
     ),
     ({"adapter": {}}, "'adapter': 'method' is missing"),
-    ({"adapter": {"method": "generatoin"}}, "unknown: 'generatoin'. Did you mean 'gen"),
-    ({"adapter": {"method": "x"}}, "Possible: generation, multiple_choice_joint"),
+    (
+        {"adapter": {"method": "generatoin"}},
+        "'adapter.method': invalid enum value 'generatoin'; possible: generation, multi",
+    ),
+    ({"adapter": {"method": "generatoin"}}, "language_modeling. Did you mean 'gener"),
     (
         {"adapter": {"method": "generation", "max_tokns": 1}},
-        "'adapter.max_tokns': unkn",
+        "unknown setting 'adapter.max_tokns'. Did you mean 'max_tokens'",
     ),
-    ({"adapter": {"method": "generation", "max_tokens": "x"}}, "max_tokens"),
+    (
+        {"adapter": {"method": "generation", "max_tokens": "x"}},
+        "quiz.yaml:15: 'adapter.max_tokens': expected `int`, got `str`.",
+    ),
     (
         {"adapter": {"method": "generation", "input_noun": [1]}},
-        "'input_noun': expected",
+        "'adapter.input_noun': expected `str | null`, got `array`",
     ),
-    ({"methods": {"generation": {"x": 1}}}, "'methods.generation.x': unknown setting"),
+    (
+        {"adapter": {"method": "generation", "newline_after_input_noun": True}},
+        "'adapter.newline_after_input_noun': needs 'input_noun' beside it",
+    ),
+    (
+        {"adapter": {"method": "language_modeling", "output_noun": "A"}},
+        "'adapter.output_noun': language_modeling has no nouns; set 'output_prefix'",
+    ),
+    (
+        {"adapter": {"method": "generation", "max_tokens": 0}},
+        "'adapter.max_tokens': generation needs 1 or more",
+    ),
+    (
+        {"methods": {"generation": {"x": 1}}},
+        "unknown setting 'methods.generation.x'",
+    ),
+    (
+        {"methods": {"language_modeling": {"num_train_trials": 0}}},
+        "'methods.language_modeling.num_train_trials': expected `int` >= 1, got 0",
+    ),
     ({"parameters": {"a b": {}}}, "a parameter's name is like a variable's"),
     ({"parameters": {"k": {"type": "int"}}}, "possible: string, integer, number, bool"),
     (
@@ -667,11 +689,35 @@ def test_settings_from_parameters_are_checked_when_they_are_known(
         },
     }
     message = project.fails(**keys)
-    assert "adapter: unknown method 'generatoin'. Did you mean 'generation'?" in message
+    assert "'adapter.method': invalid enum value 'generatoin'; possible: ge" in message
     message = project.fails("quiz:method=generation", **keys)
-    assert "quiz.yaml: adapter: 'max_tokens': expected `int`, got `str`" in message
+    assert "quiz.yaml: 'adapter.max_tokens': expected `int`, got `str`" in message
     loaded = project.load("quiz:method=generation,tokens=7", **keys)
     assert loaded.adapter.max_tokens == 7
+
+
+def test_a_scenario_knows_the_adapter_of_each_of_its_methods() -> None:
+    joint = scenarios.load("knowledge")
+    separate = "multiple_choice_separate_original"
+    assert joint.methods["multiple_choice_joint"] == joint.adapter
+    assert set(joint.methods) == {
+        *("multiple_choice_joint", "multiple_choice_separate_calibrated", separate)
+    }
+    other = scenarios.load(f"knowledge:method={separate}")
+    assert other.adapter == joint.methods[separate]
+    assert other.methods == joint.methods
+
+
+def test_the_first_metric_is_the_main_one_unless_the_file_says_another(
+    project: Project,
+) -> None:
+    loaded = project.load(drop=("main_metric",), metrics=["f1_score", "exact_match"])
+    assert loaded.facts.main_metric == "f1_score"
+    loaded = project.load(metrics=["f1_score"], main_metric="exact_match")
+    assert loaded.facts.main_metric == "exact_match"
+    assert loaded.metrics == ("f1_score", "exact_match")
+    loaded = project.load(drop=("main_metric", "metrics"))
+    assert (loaded.facts.main_metric, loaded.metrics) == ("", ())
 
 
 def test_an_empty_answer_is_not_a_choice(project: Project) -> None:

@@ -9,7 +9,6 @@ import pytest
 from helmsite import scenarios
 from helmsite.adapters import Window, adapt
 from helmsite.scenarios import sandbox
-from helmsite.scenarios.adapter import ARGUMENTS, METHODS
 from helmsite.scenarios.definition import (
     Definition,
     Parameter,
@@ -19,6 +18,7 @@ from helmsite.scenarios.definition import (
     SplitRule,
 )
 from helmsite.schema import Taxonomy
+from helmsite.schema.adapting import ARGUMENTS, METHODS
 
 DOCS = Path(__file__).parents[1] / "docs" / "scenarios.md"
 TEXT = DOCS.read_text(encoding="utf-8")

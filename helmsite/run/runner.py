@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from helmsite import __version__, adapters, clients, metrics, scenarios
-from helmsite.config import override_adapter
 from helmsite.errors import ConfigError, HelmsiteError
 from helmsite.executors import LocalExecutor
 from helmsite.run.plan import Observer, Plan, Silent, Work, choose, refuse_twins
@@ -21,6 +20,7 @@ from helmsite.schema import (
     Reply,
     Request,
     failed,
+    override_adapter,
 )
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ class Runner:
         identity: ModelIdentity,
     ) -> Plan:
         scenario = self._load(entry.scenario)
-        adapter = override_adapter(scenario.adapter, {**suite.adapter, **entry.adapter})
+        adapter = override_adapter(scenario, {**suite.adapter, **entry.adapter})
         wanted = tuple(dict.fromkeys([*scenario.metrics, *entry.metrics]))
         return Plan(
             suite=suite.name,
@@ -199,7 +199,7 @@ class Runner:
         for entry in {id(e): e for of in chosen.values() for e in of}.values():
             try:
                 scenario = self._load(entry.scenario)
-                override_adapter(scenario.adapter, {**suite.adapter, **entry.adapter})
+                override_adapter(scenario, {**suite.adapter, **entry.adapter})
                 metrics.resolve((*scenario.metrics, *entry.metrics))
             except HelmsiteError as error:
                 problems += [f"{entry.scenario}: {text}" for text in _each(error)]

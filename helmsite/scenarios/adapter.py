@@ -1,104 +1,98 @@
-"""The adapter settings of a scenario: a method's preset and what is put on top."""
+"""The adapter settings of a scenario file: whose method they are for, and templates."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints
-
-import msgspec
+from typing import TYPE_CHECKING, Any
 
 from helmsite.errors import ConfigError, suggest
-from helmsite.schema import AdapterSpec, Method, preset, strict
+from helmsite.schema import AdapterSpec, Method, adapter_spec
+from helmsite.schema.adapting import ARGUMENTS, WITH_NOUNS, from_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
-ARGUMENTS = {
-    "instructions": str,
-    "input_noun": str | None,
-    "output_noun": str | None,
-    "newline_after_input_noun": bool,
-    "newline_after_output_noun": bool,
-}
-METHODS = tuple(method for method in get_args(Method) if method)
-FIELDS = get_type_hints(AdapterSpec)
+    from helmsite.scenarios.definition import Definition
 
 
-def adapter_spec(settings: Mapping[str, Any]) -> AdapterSpec:
-    """Return HELM's preset of a method with the other settings put on top.
+def specs(
+    definition: Definition, path: Path, method: str, render: Callable[[str], str]
+) -> tuple[AdapterSpec, dict[str, AdapterSpec]]:
+    """Return the adapter spec of a method ('' is the file's own), and those of all.
 
     Raises:
-        ConfigError: every setting of a wrong type at once.
+        ConfigError: the scenario is not made for that method, or a setting is wrong.
     """
-    method = settings.get("method", "")
-    if method not in METHODS:
-        known = ", ".join(METHODS)
-        raise ConfigError(
-            [f"unknown method {method!r}.{suggest(str(method), METHODS)}"],
-            f"Known methods: {known}.",
-        )
     problems: list[str] = []
-    arguments = {k: v for k, v in settings.items() if k in ARGUMENTS}
-    for name, value in arguments.items():
+    found: dict[str, AdapterSpec] = {}
+    chosen = _chosen(definition, method)
+    own = definition.adapter["method"]
+    for name in dict.fromkeys((chosen, own, *definition.methods)):
+        settings = rendered(_settings(definition, name), render)
+        where = "adapter" if name == own else f"methods.{name}"
         try:
-            msgspec.convert(value, ARGUMENTS[name])
-        except msgspec.ValidationError as error:
-            problems.append(f"{name!r}: {str(error)[0].lower()}{str(error)[1:]}.")
-    changes = {
-        k: _typed(v, FIELDS[k])
-        for k, v in settings.items()
-        if k in FIELDS and k not in ARGUMENTS
-    }
-    blank = {**msgspec.to_builtins(AdapterSpec()), **changes}
-    faults: list[str] = []
-    strict.read(blank, AdapterSpec, "", faults)
-    problems += [fault.removeprefix(": ") for fault in faults]
+            spec = adapter_spec(settings, where)
+        except ConfigError as error:
+            problems += [f"{path}: {p}" for p in error.problems]
+            continue
+        found.setdefault(spec.method, spec)
     if problems:
-        raise ConfigError(problems, "docs/scenarios.md lists the adapter settings.")
-    base = msgspec.to_builtins(preset(method, **arguments))
-    return msgspec.convert({**base, **changes}, AdapterSpec)
+        hint = "docs/scenarios.md lists the adapter settings."
+        raise ConfigError(problems, hint)
+    return next(iter(found.values())), found
 
 
-def _typed(value: Any, kind: Any) -> Any:
-    """Return what a template's text stands for: '5' is a number where one is wanted."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return msgspec.convert(value, kind, strict=False)
-    except msgspec.ValidationError:
-        return value
-
-
-def settings_for(
-    adapter: Mapping[str, Any], methods: Mapping[Method, dict[str, Any]], method: str
-) -> dict[str, Any]:
-    """Return the settings for a method that the run entry chose; '' keeps the own one.
-
-    Another method keeps the instructions and nouns alone: limits and prefixes that suit
-    one method do not suit another.
-
-    Raises:
-        ConfigError: the scenario is not made for that method.
-    """
-    own = adapter["method"]
-    if method in ("", own):
-        return dict(adapter)
-    chosen = next((v for k, v in methods.items() if k == method), None)
-    if chosen is None:
-        known = [own, *methods]
+def _chosen(definition: Definition, method: str) -> str:
+    own = definition.adapter["method"]
+    known = [own, *definition.methods]
+    if method and method not in known:
         raise ConfigError(
             [f"The scenario has no method {method!r}.{suggest(method, known)}"],
             f"It has {', '.join(known)}. Add others in its file under methods:.",
         )
-    kept = {k: v for k, v in adapter.items() if k in ARGUMENTS}
+    return method or str(own)
+
+
+def _settings(definition: Definition, method: str) -> dict[str, Any]:
+    """Return the settings for a method.
+
+    Another method than the file's own keeps the instructions and nouns alone, if it has
+    any: limits and prefixes that suit one method do not suit another.
+    """
+    own = definition.adapter
+    if method == own["method"]:
+        return dict(own)
+    takes = ARGUMENTS if method in WITH_NOUNS else {}
+    kept = {k: v for k, v in own.items() if k in takes}
+    of_method: Mapping[Method, dict[str, Any]] = definition.methods
+    chosen = next(v for k, v in of_method.items() if k == method)
     return {**kept, **chosen, "method": method}
 
 
-def rendered(value: Any, render: Callable[[str], str]) -> Any:
-    """Return settings with every text in them rendered."""
+def has_template(value: Any) -> bool:
+    """Return whether a setting holds a text that a template may make."""
+    if isinstance(value, dict):
+        return any(has_template(v) for v in value.values())
+    if isinstance(value, list):
+        return any(has_template(v) for v in value)
+    return isinstance(value, str) and "{" in value
+
+
+def rendered(
+    settings: Mapping[str, Any], render: Callable[[str], str]
+) -> dict[str, Any]:
+    """Return settings with every template rendered to what it stands for."""
+    return {
+        k: from_text(k, _rendered(v, render)) if has_template(v) else v
+        for k, v in settings.items()
+    }
+
+
+def _rendered(value: Any, render: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return render(value)
     if isinstance(value, dict):
-        return {k: rendered(v, render) for k, v in value.items()}
+        return {k: _rendered(v, render) for k, v in value.items()}
     if isinstance(value, list):
-        return [rendered(v, render) for v in value]
+        return [_rendered(v, render) for v in value]
     return value

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from helmsite.errors import ConfigError, HelmsiteError, ScenarioError, suggest
-from helmsite.scenarios import adapter, parameters, yamlfile
+from helmsite.scenarios import adapter, parameters
 from helmsite.scenarios.reading import read_file
 from helmsite.scenarios.templates import renderer
-from helmsite.schema import Record
+from helmsite.schema import Record, yamlfile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -88,16 +89,11 @@ def _entry(path: Path) -> Entry:
     render = renderer(shown)
     try:
         title = render(definition.title)
-        settings = adapter.rendered(definition.adapter, render)
     except ScenarioError:
-        title, settings = definition.title, {}
-    if settings and not any(v is None for v in defaults.values()):
-        try:
-            adapter.adapter_spec(settings)
-        except ConfigError as error:
-            raise ConfigError(
-                [f"{path}: adapter: {p}" for p in error.problems]
-            ) from error
+        title = definition.title
+    if not any(v is None for v in defaults.values()):
+        with suppress(ScenarioError):
+            adapter.specs(definition, path, "", render)
     return Entry(
         name=definition.name,
         title=title,
@@ -125,7 +121,7 @@ def _name(path: Path) -> str:
     if plain:
         return plain[1]
     try:
-        data, _ = yamlfile.read(path)
+        data = yamlfile.read(path).data
     except ConfigError:
         return ""
     return str(data.get("name", "")) if isinstance(data, dict) else ""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from helmsite.errors import ConfigError, ScenarioError
+from helmsite.errors import ScenarioError
 from helmsite.scenarios import adapter, parameters
 from helmsite.scenarios.generators import GENERATORS
 from helmsite.scenarios.instances import Maker, kept_rows, numbered, row_splits
@@ -22,7 +22,6 @@ from helmsite.schema import (
     DataRevision,
     Instance,
     LoadedScenario,
-    PerturbationFacts,
     Record,
     ScenarioFacts,
     parse_entry,
@@ -70,26 +69,21 @@ def load(entry: str, search: Sequence[Path] = ()) -> LoadedScenario:
     method = "" if METHOD in definition.parameters else given.pop(METHOD, "")
     values = parameters.resolve(definition, given)
     render = renderer(values)
-    settings = adapter.settings_for(definition.adapter, definition.methods, method)
-    try:
-        spec = adapter.adapter_spec(adapter.rendered(settings, render))
-    except ConfigError as error:
-        raise ConfigError(
-            [f"{path}: adapter: {p}" for p in error.problems], error.hint
-        ) from error
+    spec, methods = adapter.specs(definition, path, method, render)
     if definition.generator:
         made = _generated(definition.generator, values)
     else:
         made = _read(definition, path.parent, values, render)
     _check_main_split(definition, path, made.instances)
+    names = (*definition.metrics, definition.main_metric)
     return LoadedScenario(
         facts=_facts(definition, parameters.entry(name, values), render),
         adapter=spec,
-        metrics=definition.metrics,
+        metrics=tuple(dict.fromkeys(name for name in names if name)),
         instances=made.instances,
         data=made.data,
         definition_sha256=_digest(made.shape),
-        perturbations=tuple(PerturbationFacts(n) for n in definition.perturbations),
+        methods=methods,
     )
 
 
@@ -183,7 +177,7 @@ def _facts(
         url=definition.url,
         publication=definition.publication,
         groups=tuple(render(group) for group in definition.groups),
-        main_metric=definition.main_metric,
+        main_metric=definition.main_metric or next(iter(definition.metrics), ""),
         main_split=definition.main_split,
     )
 

@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from helmsite.errors import ConfigError, ScenarioError, suggest
-from helmsite.scenarios import parameters, yamlfile
-from helmsite.scenarios.adapter import ARGUMENTS, FIELDS, METHODS
+from helmsite.scenarios import parameters
+from helmsite.scenarios.adapter import has_template
 from helmsite.scenarios.definition import (
     Definition,
     ReferenceForm,
@@ -19,7 +19,7 @@ from helmsite.scenarios.definition import (
 from helmsite.scenarios.generators import GENERATORS
 from helmsite.scenarios.sandbox import Sandbox
 from helmsite.scenarios.templates import PARAMETERS, Template
-from helmsite.schema import strict
+from helmsite.schema import adapting, strict, yamlfile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 HINT = "docs/scenarios.md lists every key."
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
-PERTURBATION = re.compile(r"[A-Za-z_][\w.-]*(\([^()]*\))?(~-?\d+)?")
 OF_SOURCES = (
     *("where", "split", "input", "references", "allow_no_correct"),
     *("sub_split", "attributes", "extra"),
@@ -42,17 +41,24 @@ def read_file(path: Path) -> ScenarioFile:
     Raises:
         ConfigError: with every problem of the file, each with its line.
     """
-    data, lines = yamlfile.read(path)
+    document = yamlfile.read(path)
+    data = document.data
     if data is None:
         raise ConfigError([f"{path}: the file is empty."], HINT)
+
+    def place(field: str) -> str:
+        return document.place(_as_written(field))
+
     problems: list[str] = []
-    definition = strict.read(_uniform(data), Definition, str(path), problems)
-    problems = [_with_line(problem, path, lines) for problem in problems]
+    definition = strict.read(_uniform(data), Definition, place, problems)
+    problems = [_as_written(problem) for problem in problems]
     if definition is not None:
         problems += [
-            f"{path}:{_line(lines, field)}: '{field}': {what}"
+            f"{place(field)}: '{field}': {what}"
             for field, what in _problems(definition, tuple(data))
         ]
+        for field, settings in _adapters(definition):
+            adapting.check(settings, place, problems, field)
     if problems or definition is None:
         raise ConfigError(problems, HINT)
     return ScenarioFile(path, definition, tuple(data))
@@ -70,18 +76,10 @@ def _uniform(data: Any) -> Any:
     return data
 
 
-def _with_line(problem: str, path: Path, lines: dict[str, int]) -> str:
-    text = problem.removeprefix(f"{path}: ").replace("references.items[", "references[")
-    text = text.replace("'split.all'", "'split'")
-    found = re.match(r"[^']*'([^']*)'|(\S+): must be", text)
-    field = (found[1] or found[2] or "") if found else ""
-    return f"{path}:{_line(lines, field)}: {text}"
-
-
-def _line(lines: dict[str, int], field: str) -> int:
-    while field and field not in lines:
-        field = re.sub(r"(^|\.)[^.\[]*$|\[[^\[]*$", "", field)
-    return lines.get(field, 1)
+def _as_written(text: str) -> str:
+    """Return a field's path, or a problem with it, in the short form of the keys."""
+    text = re.sub(r"(?<![\w./])references\.items\b", "references", text)
+    return re.sub(r"(?<![\w./])split\.all\b", "split", text)
 
 
 def _problems(found: Definition, keys: tuple[str, ...]) -> Iterator[Problem]:
@@ -94,27 +92,26 @@ def _problems(found: Definition, keys: tuple[str, ...]) -> Iterator[Problem]:
             yield f"parameters.{name}", f"{problem}."
     if "method" not in found.adapter:
         yield "adapter", "'method' is missing."
-    yield from _adapter("adapter", found.adapter)
-    for method, settings in found.methods.items():
-        yield from _adapter(f"methods.{method}", settings)
-    for index, name in enumerate(found.perturbations):
-        if not PERTURBATION.fullmatch(name):
-            yield f"perturbations[{index}]", "write it as name(param=value)~seed."
+    if found.perturbations:
+        yield "perturbations", "perturbations are not available in this version."
     yield from _origin(found, keys)
     yield from _split(found.split)
     yield from _references(found.references)
     yield from _templates(found)
 
 
-def _adapter(field: str, settings: dict[str, Any]) -> Iterator[Problem]:
-    known = {*FIELDS, *ARGUMENTS}
-    for name in settings:
-        if name not in known:
-            yield f"{field}.{name}", f"unknown setting.{suggest(name, known)}"
-    method = settings.get("method", "{")
-    if method not in METHODS and "{" not in str(method):
-        near = suggest(str(method), METHODS)
-        yield f"{field}.method", f"unknown: {method!r}.{near or _one_of(METHODS)}"
+def _adapters(found: Definition) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the adapter settings that are known before templates are rendered."""
+    methods = {f"methods.{method}": said for method, said in found.methods.items()}
+    for field, settings in {"adapter": found.adapter, **methods}.items():
+        yield (
+            field,
+            {
+                name: value
+                for name, value in settings.items()
+                if name not in adapting.NAMES or not has_template(value)
+            },
+        )
 
 
 def _one_of(names: Iterable[str]) -> str:

@@ -1,5 +1,6 @@
 """The records that every part speaks in, and nothing else."""
 
+from helmsite.schema.adapting import adapter_spec, override_adapter
 from helmsite.schema.manifest import (
     SCHEMA_VERSION,
     AdapterSpec,
@@ -87,8 +88,10 @@ __all__ = [
     "Tokenizer",
     "TopLogprob",
     "Usage",
+    "adapter_spec",
     "failed",
     "format_entry",
+    "override_adapter",
     "parse_entry",
     "preset",
     "run_id",

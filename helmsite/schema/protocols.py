@@ -25,7 +25,8 @@ class LoadedScenario(Record, frozen=True):
     """A scenario ready to run: its facts, its defaults and all its instances.
 
     `definition_sha256` covers what shapes the instances (source, templates, splits) but
-    no titles and no metrics.
+    no titles and no metrics. `methods` holds the adapter spec of every method that the
+    scenario is made for.
     """
 
     facts: ScenarioFacts
@@ -35,6 +36,7 @@ class LoadedScenario(Record, frozen=True):
     data: DataRevision = DataRevision()
     definition_sha256: str = ""
     perturbations: tuple[PerturbationFacts, ...] = ()
+    methods: dict[str, AdapterSpec] = {}
 
 
 class Tokenizer(Protocol):

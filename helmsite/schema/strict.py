@@ -2,85 +2,110 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 
 import msgspec
+from msgspec import structs
 
 from helmsite.errors import suggest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 R = TypeVar("R", bound=msgspec.Struct)
 
 
-def read(data: object, kind: type[R], where: str, problems: list[str]) -> R | None:
+def read(
+    data: object,
+    kind: type[R],
+    where: str | Callable[[str], str],
+    problems: list[str],
+    path: str = "",
+) -> R | None:
     """Return a record read from plain data, or None after adding to `problems`.
 
-    Each problem names `where` (a file) and the field's path within it; unknown fields
-    come with the nearest known name.
+    Each problem begins with `where`, a file or what tells the place of a field (its
+    line), and names the field's path: `path` and what is below it. Unknown fields and
+    values come with the nearest known ones. What the record itself refuses (a
+    ValueError of its `__post_init__`) is a problem too.
     """
     before = len(problems)
-    values = _fields(data, kind, where, "", problems)
-    if len(problems) > before:
-        return None
-    return msgspec.convert(values, kind)
+    reader = _Reader((lambda _: where) if isinstance(where, str) else where, problems)
+    reader.fields(data, kind, path)
+    if len(problems) == before:
+        try:
+            return msgspec.convert(data, kind)
+        except msgspec.ValidationError as error:
+            reader.say(path, f"{_reason(error, data)}.")
+    return None
 
 
-def _fields(
-    data: object, kind: type[msgspec.Struct], where: str, path: str, problems: list[str]
-) -> dict[str, Any]:
-    label = f"{where}: {path.rstrip('.')}" if path else where
-    if not isinstance(data, dict):
-        problems.append(f"{label}: must be a table of settings, not {_say(data)}.")
-        return {}
-    known = {f.encode_name: f for f in msgspec.structs.fields(kind)}
-    hints = get_type_hints(kind)
-    problems += [
-        f"{where}: unknown setting '{path}{name}'.{suggest(str(name), known)}"
-        for name in data
-        if name not in known
-    ]
-    for name, info in known.items():
-        if name in data:
-            _value(data[name], hints[info.name], where, f"{path}{name}", problems)
-        elif info.required:
-            problems.append(f"{where}: '{path}{name}' is missing.")
-    return data
+class _Reader:
+    def __init__(self, place: Callable[[str], str], problems: list[str]) -> None:
+        self.place = place
+        self.problems = problems
 
+    def say(self, path: str, what: str) -> None:
+        self.problems.append(f"{self.place(path)}: {what}")
 
-def _value(
-    value: object, kind: Any, where: str, path: str, problems: list[str]
-) -> None:
-    inner = get_args(kind)
-    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
-        _fields(value, kind, where, f"{path}.", problems)
-    elif get_origin(kind) is dict and _is_record(inner[1]) and isinstance(value, dict):
-        for key, each in value.items():
-            _fields(each, inner[1], where, f"{path}.{key}.", problems)
-    elif get_origin(kind) is tuple and _is_record(inner[0]) and isinstance(value, list):
-        for index, each in enumerate(value):
-            _fields(each, inner[0], where, f"{path}[{index}].", problems)
-    else:
+    def fields(self, data: object, kind: type[msgspec.Struct], path: str) -> None:
+        if not isinstance(data, dict):
+            label = f"{path}: " if path else ""
+            self.say(path, f"{label}must be a table of settings, not {_say(data)}.")
+            return
+        inside = f"{path}." if path else ""
+        known = {f.encode_name: f for f in structs.fields(kind)}
+        for name in data:
+            if name not in known:
+                near = suggest(str(name), known)
+                self.say(f"{inside}{name}", f"unknown setting '{inside}{name}'.{near}")
+        for name, field in known.items():
+            if name in data:
+                self.value(data[name], field.type, f"{inside}{name}")
+            elif field.required:
+                self.say(f"{inside}{name}", f"'{inside}{name}' is missing.")
+
+    def value(self, value: object, kind: Any, path: str) -> None:
+        before = len(self.problems)
+        inner = get_args(kind)
+        if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+            self.fields(value, kind, path)
+            return
+        if get_origin(kind) is dict and isinstance(value, dict):
+            for key, each in value.items():
+                self.value(each, inner[1], f"{path}.{key}")
+        elif get_origin(kind) is tuple and isinstance(value, list):
+            for index, each in enumerate(value):
+                self.value(each, inner[0], f"{path}[{index}]")
+        if len(self.problems) > before:
+            return
         try:
             msgspec.convert(value, kind)
         except msgspec.ValidationError as error:
-            problems.append(
-                f"{where}: '{path}': {_reason(error)}{_options(error, kind)}."
-            )
+            why = _reason(error, value)
+            self.say(path, f"'{path}': {why}{_options(error, kind)}")
 
 
-def _is_record(kind: object) -> bool:
-    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
-
-
-def _reason(error: msgspec.ValidationError) -> str:
+def _reason(error: msgspec.ValidationError, value: object) -> str:
+    """Return what msgspec says, with the value where it names none."""
     text, _, at = str(error).partition(" - at ")
     inside = at.strip("`").removeprefix("$")
-    return f"{text[0].lower()}{text[1:]}" + (f" at {inside}" if inside else "")
+    says_no_value = text.startswith("Expected") and ", got" not in text
+    if says_no_value and isinstance(value, (str, int, float)):
+        text += f", got {value!r}"
+    what = f"{text[0].lower()}{text[1:]}"
+    if inside.startswith("key"):
+        return f"{what} as a key"
+    return f"{what} at {inside}" if inside else what
 
 
 def _options(error: msgspec.ValidationError, kind: Any) -> str:
-    if not str(error).startswith("Invalid enum value"):
-        return ""
-    return f"; possible: {', '.join(str(v) for v in _literals(kind) if v)}"
+    text = str(error)
+    if not text.startswith("Invalid enum value"):
+        return "."
+    known = [str(value) for value in _literals(kind) if value]
+    near = suggest(text.split("'")[1], known) if "'" in text else ""
+    return f"; possible: {', '.join(known)}.{near}"
 
 
 def _literals(kind: Any) -> list[object]:

@@ -1,8 +1,9 @@
-"""YAML as scenario files use it: plain, without surprises, with line numbers."""
+"""YAML as all files of a project use it: plain, without surprises, with line numbers."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -43,8 +44,23 @@ _Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_yaml_int)
 _Loader.add_constructor("tag:yaml.org,2002:float", _Loader.construct_yaml_float)
 
 
-def read(path: Path) -> tuple[Any, dict[str, int]]:
-    """Return a file's data and the line of each field, keyed `a.b[0].c`.
+@dataclass(frozen=True)
+class Document:
+    """A file's data, and the line of each field, keyed `a.b[0].c`."""
+
+    path: Path
+    data: Any
+    lines: dict[str, int] = field(default_factory=dict)
+
+    def place(self, name: str) -> str:
+        """Return `file:line` of a field; of one that is missing, of what it is in."""
+        while name and name not in self.lines:
+            name = re.sub(r"(^|\.)[^.\[]*$|\[[^\[]*$", "", name)
+        return f"{self.path}:{self.lines.get(name, 1)}"
+
+
+def read(path: Path) -> Document:
+    """Return what a file says.
 
     Raises:
         ConfigError: no such file, not UTF-8, not YAML, a repeated key or an alias.
@@ -57,7 +73,7 @@ def read(path: Path) -> tuple[Any, dict[str, int]]:
         problems = list(_walk(node, "", lines, set())) if node else []
         if problems:
             raise ConfigError([f"{path}:{p}" for p in problems], "Correct the file.")
-        return (loader.construct_document(node) if node else None), lines
+        return Document(path, loader.construct_document(node) if node else None, lines)
     except OSError as error:
         reason = error.strerror or str(error)
         raise ConfigError(
@@ -79,7 +95,7 @@ def _walk(node: Any, path: str, lines: dict[str, int], seen: set[int]) -> Iterat
     line = node.start_mark.line + 1
     lines.setdefault(path, line)
     if id(node) in seen:
-        yield f"{line}: anchors and aliases (& and *) are not used in scenario files."
+        yield f"{line}: anchors and aliases (& and *) are not used in these files."
         return
     seen.add(id(node))
     if isinstance(node, yaml.MappingNode):
