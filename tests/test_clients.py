@@ -51,14 +51,14 @@ def test_all_problems_of_the_settings_are_reported_at_once() -> None:
     assert len(raised.value.problems) == 4
     assert "unknown setting 'cuont'. Did you mean 'count'" in problems
     assert "'path' is missing" in problems
-    assert "'share' is 'half': Expected `float`" in problems
-    assert "'names' is [1]" in problems
+    assert "'share': expected `float`, got `str`" in problems
+    assert "'names[0]': expected `str`, got `int`" in problems
     assert all("lab/m" in problem for problem in raised.value.problems)
     assert "path" in raised.value.hint
 
 
 def test_numbers_and_texts_are_not_mixed_up() -> None:
-    with pytest.raises(ConfigError, match="'count' is '3'"):
+    with pytest.raises(ConfigError, match="'count': expected `int`, got `str`"):
         parse(Sample, "m", {"path": "x", "count": "3"})
     assert parse(Sample, "m", {"path": "x", "share": 1, "names": ["a"]}) == Sample(
         path="x", share=1.0, names=("a",)

@@ -176,7 +176,7 @@ def archivable(completion: Completion) -> bool:
         ({"base_url": "h:80/v1"}, "must be an http:// or https:// address"),
         ({"base_url": "http://h:port/v1"}, "is no address"),
         ({"base_url": "http://[h/v1"}, "is no address"),
-        ({"api": "responses"}, "setting 'api'"),
+        ({"api": "responses"}, "'api': invalid enum value 'responses'"),
         ({"model": ""}, "'model' must not be empty"),
         ({"timeout_s": 0}, "'timeout_s' must be more than 0"),
         ({"max_top_logprobs": 0}, "omit = ['logprobs']"),

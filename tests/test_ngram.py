@@ -72,8 +72,8 @@ def test_the_weights_hash_covers_the_training_text():
         ({"ordr": 3}, ["'ordr'", "'order'"]),
         ({"order": 0}, ["order", "0"]),
         ({"order": 6}, ["order", "6"]),
-        ({"order": True}, ["order", "True"]),
-        ({"order": "3"}, ["order", "'3'"]),
+        ({"order": True}, ["order", "bool"]),
+        ({"order": "3"}, ["order", "str"]),
         ({"max_request_length": 3, "size": 1}, ["max_request_length", "'size'"]),
     ],
 )
