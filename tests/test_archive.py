@@ -19,7 +19,7 @@ from msgspec import structs
 from helmsite.archive import Archive, catalogue, layout
 from helmsite.archive.indexing import Scan, run_entry, scan
 from helmsite.errors import ArchiveError
-from helmsite.schema import PublishedStat, Score, Stat
+from helmsite.schema import MetricFacts, PublishedStat, Score, Stat
 from tests.archive_cases import FACTS, catalogued, manifest, small
 
 if TYPE_CHECKING:
@@ -141,6 +141,47 @@ def test_new_scores_replace_the_old_ones_and_nothing_else(archive: Archive) -> N
     assert new.files["requests"] == made.files["requests"]
     assert other.state() != state
     assert other.check() == []
+
+
+def test_reported_scores_stand_beside_computed_ones(archive: Archive) -> None:
+    """Also those of a metric that is not known here, with the facts that it came with."""
+    run = small(2)
+    theirs = MetricFacts("their_own", "Their own", "By the source.", "accuracy")
+    reported = [
+        Score(i.instance_id, metric, 0.75, origin="reported", scorer="judge")
+        for i in run.instances
+        for metric in ("exact_match", "their_own")
+    ]
+    totals = [
+        Stat(metric, 0.75, split="test", scorer="judge", origin="reported")
+        for metric in ("exact_match", "their_own")
+    ]
+    made = archive.write_run(
+        structs.replace(run.manifest, metrics=(theirs, FACTS)),
+        *run[1:3],
+        reported,
+        totals,
+    )
+    unnamed = [structs.replace(s, scorer="") for s in reported[:1]]
+    new = archive.write_scores(
+        made.run_id, [*run.scores, *unnamed, *reported], [*run.stats, *totals], (FACTS,)
+    )
+    other = again(archive)
+    assert {(s.metric, s.scorer, s.origin) for s in other.scores(made.run_id)} == {
+        ("exact_match", "", "computed"),
+        ("exact_match", "", "reported"),
+        ("exact_match", "judge", "reported"),
+        ("their_own", "judge", "reported"),
+    }
+    assert len(other.scores(made.run_id)) == 2 + 1 + 4
+    assert other.stats(made.run_id) == [run.stats[0], *totals]
+    assert new.metrics == (FACTS, theirs)
+    assert other.manifest(made.run_id).counts.scored == 7
+    assert other.check() == []
+    with pytest.raises(ArchiveError, match="two rows have the key"):
+        archive.write_scores(made.run_id, [*unnamed, *unnamed], [], ())
+    last = archive.write_scores(made.run_id, run.scores, run.stats, (FACTS,))
+    assert last.metrics == (FACTS,)  # of a metric without rows nothing is kept
 
 
 def test_scores_of_an_unknown_instance_leave_the_old_ones(archive: Archive) -> None:

@@ -1,6 +1,7 @@
 """Instances as a page shows them: in order, each verdict where it belongs."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -8,7 +9,6 @@ from helmsite.archive import Archive
 from helmsite.config import SiteConfig
 from helmsite.errors import ArchiveError
 from helmsite.query import Results, views
-from helmsite.query.rows import InstanceView
 from helmsite.schema import (
     AdapterSpec,
     Completion,
@@ -19,6 +19,9 @@ from helmsite.schema import (
     Score,
 )
 from tests.query_runs import make_run
+
+if TYPE_CHECKING:
+    from helmsite.query.rows import InstanceView
 
 
 @pytest.fixture

@@ -169,7 +169,8 @@ class Archive:
     ) -> Manifest:
         """Put new scores and stats in place of a run's old ones; return its manifest.
 
-        Written as scores, stats, run.json: a mismatch in those alone means that this
+        `metrics` are facts of metrics; a metric of the rows that is not among them keeps
+        the facts that the run has of it. Written as scores, stats, run.json: a mismatch in those alone means that this
         was interrupted, and to score again.
 
         Raises:
@@ -177,6 +178,10 @@ class Archive:
         """
         entry = self._entry(run_id)
         assert entry.manifest is not None
+        scores, stats = list(scores), list(stats)
+        named = {s.metric for s in scores} | {s.metric for s in stats}
+        missing = named - {m.name for m in metrics}
+        kept = [m for m in entry.manifest.metrics if m.name in missing]
         ids = self.table(run_id, "instances", ["instance_id", "perturbation"])
         pairs = zip(*(c.to_pylist() for c in ids.columns), strict=True)
         rank = {pair: place for place, pair in enumerate(pairs)}
@@ -187,7 +192,7 @@ class Archive:
             files = {"scores": s_facts, "stats": writing.stats(second, stats)}
             final = structs.replace(
                 entry.manifest,
-                metrics=tuple(metrics),
+                metrics=(*metrics, *kept),
                 counts=structs.replace(entry.manifest.counts, scored=scored),
                 files={**entry.manifest.files, **files},
             )
@@ -239,8 +244,8 @@ class Archive:
         Raises:
             ArchiveError: there is no such run or table, or its file is damaged.
         """
-        relative = self._relative(run_id, name)
-        return reading.of_instance(self._store, relative, instance_id)
+        path = self._relative(run_id, name)
+        return reading.of_instance(self._store, path, instance_id)
 
     def instances(self, run_id: str) -> list[Instance]:
         """Return a run's instances, by position."""
@@ -249,8 +254,8 @@ class Archive:
     def replies(self, run_id: str) -> Iterator[Reply]:
         """Yield a run's replies in the order of its instances, a row group at a time."""
         default = self.manifest(run_id).spec.adapter.decoding
-        relative = self._relative(run_id, "requests")
-        yield from reading.replies(self._store, relative, default)
+        path = self._relative(run_id, "requests")
+        yield from reading.replies(self._store, path, default)
 
     def scores(self, run_id: str) -> list[Score]:
         """Return a run's scores in the order of its instances."""
@@ -262,11 +267,8 @@ class Archive:
 
     def batches(self) -> tuple[Batch, ...]:
         """Return every batch of published results, sorted by path."""
-        found = [e for e in self._entries().values() if e.facts is not None]
-        return tuple(
-            Batch(e.suite, e.batch, e.path, e.facts or FileFacts(0, 0, ""))
-            for e in sorted(found, key=lambda e: e.path)
-        )
+        found = sorted(self._entries().values(), key=lambda e: e.path)
+        return tuple(Batch(e.suite, e.batch, e.path, e.facts) for e in found if e.facts)
 
     def published_table(self, batch: Batch) -> pa.Table:
         """Return a batch of published results as a table."""
@@ -316,7 +318,7 @@ class Archive:
     def discard_journal(self, run_id: str) -> bool:
         """Delete what a killed process left of a run's journal; say if it left one.
 
-        For a run that is archived as a whole. One that is at work is left alone.
+        For a run that is archived whole. A process at work is left alone.
         """
         name = f"{layout.safe_id(run_id)}.jsonl"
         return journal.clear(self._local(layout.JOURNAL) / name)
