@@ -20,6 +20,7 @@ from helmsite.schema import (
     Instance,
     Reference,
     Substitution,
+    adapting,
     preset,
 )
 
@@ -448,3 +449,9 @@ def test_trials_that_would_be_equal_are_run_once(
         pool = [make(0, "x"), make(1, "x"), make(2, split="test")]
         asked = adapt(pool, spec, NO_LIMIT)
         assert [r.trial for r in asked] == list(range(trials))
+
+
+def test_every_setting_is_documented() -> None:
+    text = (Path(__file__).parents[1] / "docs" / "adapters.md").read_text("utf-8")
+    table = text.split("\n## Settings\n")[1].split("\n## ")[0]
+    assert set(re.findall(r"`(\w+)`", table)) >= adapting.NAMES
