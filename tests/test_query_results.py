@@ -548,6 +548,47 @@ def test_a_damaged_cache_is_made_anew(archive, tmp_path, damage):
     assert everything(archive, cache) == expected
 
 
+def test_a_cache_with_damage_anywhere_is_made_anew(archive, tmp_path):
+    """Also in a block that no page has asked for yet, and in rows added by resamples."""
+    for model, right in (("a", 3), ("b", 1)):
+        make_run(archive, "boolq", model, [1] * right + [0] * (4 - right))
+    cache = tmp_path / "aggregates.duckdb"
+    expected = everything(archive, cache)
+    whole = cache.read_bytes()
+    refused = 0
+    used = [place for place, byte in enumerate(whole) if byte]
+    for place in used[:: len(used) // 12]:
+        blob = bytearray(whole)
+        for offset in range(place, min(place + 64, len(blob))):
+            blob[offset] ^= 0xFF
+        cache.write_bytes(bytes(blob))
+        try:
+            with duckdb.connect(str(cache), read_only=True) as connection:
+                for table in ("run", "stat", "drawn"):
+                    connection.execute(f"FROM {table}").fetchall()
+        except duckdb.Error:
+            refused += 1
+        assert everything(archive, cache) == expected, place
+        with duckdb.connect(str(cache), read_only=True) as connection:
+            assert len(connection.execute("FROM drawn").fetchall()) == 2, place
+    assert refused > 6
+
+
+def test_a_checksum_error_is_not_taken_for_a_lock(archive, tmp_path):
+    make_run(archive, "boolq", "a", [1, 0, 1])
+    cache = tmp_path / "aggregates.duckdb"
+    expected = everything(archive, cache)
+    blob = bytearray(cache.read_bytes())
+    blob[4200] ^= 0xFF  # in a header: DuckDB says "... in block at location 4096"
+    blob[8300] ^= 0xFF
+    cache.write_bytes(bytes(blob))
+    with pytest.raises(duckdb.Error, match="lock"):
+        duckdb.connect(str(cache))
+    assert everything(archive, cache) == expected
+    with duckdb.connect(str(cache), read_only=True) as connection:
+        assert connection.execute("SELECT count(*) FROM run").fetchall() == [(1,)]
+
+
 def test_two_readers_can_work_at_once(archive, tmp_path):
     make_run(archive, "boolq", "a", [1, 0, 1])
     cache = tmp_path / "aggregates.duckdb"

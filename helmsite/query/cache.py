@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 FORMAT = "1"
 BATCH = 64
+LOCKED = "Could not set lock"
 STAT_COLUMNS = [
     *("metric", "scorer", "origin", "split", "sub_split", "perturbation"),
     *("computed_on", "trial", "value", "stderr", "ci_low", "ci_high"),
@@ -29,44 +30,60 @@ STAT_COLUMNS = [
 ]
 
 
+class _HeldError(Exception):
+    """Another process has the file open."""
+
+
 def open_cache(archive: Archive, path: Path | None) -> duckdb.DuckDBPyConnection:
     """Return a connection whose tables hold the aggregates of every run of the archive.
 
-    Only runs whose manifest is new or changed are read. A file that is damaged or of
-    another format is made anew; one that another process holds, or a folder that cannot
-    be written, leads to a cache in memory.
+    Only runs whose manifest is new or changed are read. A file that is damaged anywhere
+    or of another format is made anew; one that another process holds, or a folder that
+    cannot be written, leads to a cache in memory.
     """
     manifests = archive.manifests()
     if path is not None:
-        with suppress(duckdb.Error, OSError):
+        with suppress(_HeldError, OSError, duckdb.Error):
             path.parent.mkdir(parents=True, exist_ok=True)
-            return _filled(_connect(path), archive, manifests)
-    return _filled(_connect(None), archive, manifests)
+            return _from_file(path, archive, manifests)
+    return _filled(_connect(":memory:"), archive, manifests)
 
 
-def _connect(path: Path | None) -> duckdb.DuckDBPyConnection:
-    if path is None:
-        return duckdb.connect(":memory:", config={"threads": 1})
+def _from_file(
+    path: Path, archive: Archive, manifests: Sequence[Manifest]
+) -> duckdb.DuckDBPyConnection:
+    """Open the file; where DuckDB finds fault with it, begin a new one."""
     try:
-        connection = duckdb.connect(str(path), config={"threads": 1})
-    except duckdb.Error as error:
-        if "lock" in str(error):
-            raise
-        return _anew(path)
-    try:
-        found = connection.execute("SELECT format FROM cache_format").fetchall()
+        return _filled(_known(path), archive, manifests)
     except duckdb.Error:
-        found = []
-    if found == [(FORMAT,)]:
-        return connection
-    connection.close()
-    return _anew(path)
+        for file in (path, path.with_name(path.name + ".wal")):
+            file.unlink(missing_ok=True)
+        return _filled(_connect(str(path)), archive, manifests)
 
 
-def _anew(path: Path) -> duckdb.DuckDBPyConnection:
-    for file in (path, path.with_name(path.name + ".wal")):
-        file.unlink(missing_ok=True)
-    return duckdb.connect(str(path), config={"threads": 1})
+def _known(path: Path) -> duckdb.DuckDBPyConnection:
+    """Open a file of this format (or none), every block of which can be read."""
+    is_new = not path.exists()
+    connection = _connect(str(path))
+    try:
+        if not is_new:
+            found = connection.execute("SELECT format FROM cache_format").fetchall()
+            if found != [(FORMAT,)]:
+                raise duckdb.DataError(f"the cache has the format {found}")
+            connection.execute(query("cache_verify")).fetchall()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _connect(name: str) -> duckdb.DuckDBPyConnection:
+    try:
+        return duckdb.connect(name, config={"threads": 1})
+    except duckdb.IOException as error:
+        if LOCKED in str(error):
+            raise _HeldError from error
+        raise
 
 
 def digest(manifest: Manifest) -> str:
