@@ -11,7 +11,7 @@ from msgspec import structs
 from helmsite.archive import Archive
 from helmsite.config import GroupConfig, SiteConfig
 from helmsite.errors import ArchiveError, ConfigError
-from helmsite.query import Results, statistics
+from helmsite.query import Results, statistics, summarise
 from helmsite.schema import AdapterSpec, MetricFacts
 from tests.query_runs import EM, SECONDS, make_run
 
@@ -642,6 +642,39 @@ def test_a_model_with_a_reported_number_alone_counts_as_certain(archive):
         ]
         archive.write_scores(identifier, [], stats, (EM,))
     assert [(r.win_rate, r.band) for r in board(archive).rows] == [(1.0, 1), (0.0, 2)]
+
+
+def test_models_without_spread_still_have_a_rank(archive):
+    """And their difference no interval."""
+    f1 = structs.replace(EM, name="f1", format="number")
+    made = []
+    for model, value in (("a", 0.5), ("b", 0.25)):
+        identifier = make_run(archive, "boolq", model, [1] * 8, main_metric="f1")
+        scores = [
+            structs.replace(s, metric="f1", value=value)
+            for s in archive.scores(identifier)
+        ]
+        stats = summarise(
+            archive.instances(identifier), scores, (f1,), (), (), scenario="boolq"
+        )
+        archive.write_scores(identifier, scores, stats, (f1,))
+        made.append(identifier)
+    table = board(archive)
+    assert [(r.card.name, r.win_rate, r.band) for r in table.rows] == [
+        ("a", 1.0, 1),
+        ("b", 0.0, 2),
+    ]
+    assert [(r.cells[0].ci_low, r.cells[0].ci_high) for r in table.rows] == [
+        (None, None)
+    ] * 2
+    with results(archive) as found:
+        difference = found.paired(made[0], made[1], "f1")
+    assert (difference.mean, difference.ci_low, difference.ci_high) == (
+        0.25,
+        None,
+        None,
+    )
+    assert "stderr" not in difference.details
 
 
 def test_one_pair_has_no_interval(archive):

@@ -91,6 +91,50 @@ def test_a_share_of_one_trial_has_wilsons_interval():
     }
 
 
+@pytest.mark.parametrize("value", [0.5, 0.1, 4.0, 1e-9, -0.7, 0.0])
+def test_values_without_spread_have_no_interval(value):
+    """Each the same, or mirrored in a second trial: that says nothing about chance."""
+    same = one(run(scores("f1", [value] * 10), n=10), "f1")
+    assert same.value == pytest.approx(value)
+    assert (same.stderr, *interval(same)) == (None, None, None)
+    series = [value, 3 * value + 0.3]
+    twice = [
+        *scores("f1", series * 5),
+        *scores("f1", series[::-1] * 5, trial=1),
+    ]
+    stats = run(twice, n=10)
+    mirrored = one(stats, "f1")
+    assert mirrored.value == pytest.approx(2 * value + 0.15)
+    assert (mirrored.stderr, *interval(mirrored)) == (None, None, None)
+    assert one(stats, "f1", trial=0).stderr > 0
+
+
+def test_mirrored_verdicts_have_no_interval():
+    given = [
+        *scores("exact_match", [1, 0, 1, 0]),
+        *scores("exact_match", [0, 1, 0, 1], trial=1),
+    ]
+    stat = one(run(given))
+    assert (stat.value, stat.stderr, *interval(stat)) == (0.5, None, None, None)
+    assert interval(one(run(given), trial=0)) == statistics.wilson(2, 4)
+
+
+def test_a_small_spread_is_a_spread():
+    given = scores("f1", [0.5, 0.5, 0.5, 0.5 + 1e-9])
+    assert one(run(given), "f1").stderr == pytest.approx(2.5e-10, rel=1e-4)
+
+
+def test_ratios_of_equal_parts_have_no_interval():
+    bytes_ = MetricFacts("bits", "Bits", "", "accuracy", aggregation="ratio")
+    given = [
+        Score(f"id{i}", "bits", 0.7, weight=weight)
+        for i, weight in enumerate((3.0, 5.0, 7.0, 11.0))
+    ]
+    stat = one(run(given, metrics=(bytes_,)), "bits")
+    assert stat.value == pytest.approx(0.7)
+    assert (stat.stderr, *interval(stat)) == (None, None, None)
+
+
 def test_other_means_have_students_interval():
     stat = one(run(scores("f1", [0.1, 0.2, 0.4, 0.5])), "f1")
     half = 3.1824463052837078 * np.std([0.1, 0.2, 0.4, 0.5], ddof=1) / 2
@@ -107,7 +151,7 @@ def test_intervals_of_shares_stay_between_0_and_1():
 
 def test_counts_are_no_shares_even_if_all_are_0_or_1():
     stat = one(run(scores("tokens", [1, 1, 1, 1]), [TOKENS]), "tokens")
-    assert interval(stat) == (1.0, 1.0)
+    assert interval(stat) == (None, None)
 
 
 def test_across_trials_is_the_mean_of_the_trials_means():

@@ -118,8 +118,9 @@ def test_differences_without_spread_are_not_certain(gap, low, high):
     found = statistics.difference_interval(np.full(30, float(gap)), is_binary=True)
     expected = (0, gap + low * limit, gap + high * limit)
     assert found == pytest.approx(expected)
-    found = statistics.difference_interval(np.full(30, 0.5), is_binary=False)
-    assert found == (0, 0.5, 0.5)
+    for equal in (0.5, 0.1, 0.0):
+        gaps = np.full(30, equal)
+        assert statistics.difference_interval(gaps, is_binary=False) is None
 
 
 def test_draws_that_are_not_defined_are_left_out():

@@ -127,8 +127,10 @@ class Outcomes:
             details |= mcnemar(a, b)
         mean = math.fsum(a - b) / n
         low = high = None
+        found = None
         if n > 1:
             found = statistics.difference_interval(a - b, is_binary=is_binary)
+        if found is not None:
             details["stderr"], low, high = found
         return Difference(
             first, second, column.metric.name, n, mean, low, high, details=details

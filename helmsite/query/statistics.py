@@ -154,10 +154,13 @@ def percentile_interval(
     The percentiles are widened for small n as t widens the normal interval
     (T. Hesterberg, 2015, The American Statistician 69: expanded percentiles). Draws
     that are not finite, from resamples without any value, are left out. None if fewer
-    than half remain, if n < 2, and if all are equal: then they say nothing about chance.
+    than half remain, if n < 2, and if all are equal but for rounding: then they say
+    nothing about chance.
     """
     kept = np.sort(draws[np.isfinite(draws)])
-    if n < 2 or 2 * len(kept) < len(draws) or kept[0] == kept[-1]:
+    if n < 2 or 2 * len(kept) < len(draws):
+        return None
+    if kept[-1] - kept[0] <= 1e-12 * max(abs(kept[0]), abs(kept[-1])):
         return None
     tail = NORMAL.cdf(-math.sqrt(n / (n - 1)) * t_quantile(n - 1))
     low, high = np.quantile(kept, [tail, 1 - tail])
@@ -166,17 +169,20 @@ def percentile_interval(
 
 def difference_interval(
     gaps: NDArray[np.float64], *, is_binary: bool
-) -> tuple[float, float, float]:
+) -> tuple[float, float, float] | None:
     """Return standard error and Student's interval of the mean of paired differences.
 
-    Differences of 0/1 values that are all the same have no spread. Then Wilson's limit
-    for none of n says how many of all instances may still behave otherwise.
+    Differences that are all the same have no spread. For 0/1 values Wilson's limit for
+    none of n then says how many of all instances may still behave otherwise; others have
+    no interval (None).
     """
     n = len(gaps)
     mean = math.fsum(gaps) / n
     stderr = math.sqrt(math.fsum((gaps - mean) ** 2) / (n - 1) / n)
-    if stderr > 0 or not is_binary:
+    if np.ptp(gaps) > 1e-13 * np.max(np.abs(gaps), initial=0):
         return stderr, *mean_interval(mean, stderr, n)
+    if not is_binary:
+        return None
     span = (1 + abs(mean)) * wilson(0, n)[1]
     return stderr, max(-1.0, mean - span), min(1.0, mean + span)
 

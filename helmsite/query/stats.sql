@@ -6,8 +6,8 @@
 --      kind    m → aggregation
 -- Out: one row per (m, split, sub_split, perturbation, computed_on, trial). Trial -1 is
 --      the mean over the trials' values. stderr is clustered by instance: e is what one
---      instance adds to the error of the value (exact for means). is_even: all
---      weights are equal, so that a ratio is a mean.
+--      instance adds to the error of the value (exact for means); it is 0 where all it
+--      holds is rounding. is_even: all weights are equal, so that a ratio is a mean.
 
 CREATE TABLE per_trial AS
 SELECT
@@ -43,7 +43,8 @@ CREATE TABLE spread AS
 WITH error AS (
     SELECT
         m, split, sub_split, perturbation, computed_on, span, i,
-        sum((s - value * w) / (mass * trials) ORDER BY trial) AS e
+        sum((s - value * w) / (mass * trials) ORDER BY trial) AS e,
+        sum((abs(s) + abs(value * w)) / (mass * trials) ORDER BY trial) AS size
     FROM unit JOIN member USING (i)
         JOIN per_trial USING (m, split, sub_split, perturbation, computed_on, trial)
         JOIN spans USING (m, split, sub_split, perturbation, computed_on, trial)
@@ -53,7 +54,9 @@ WITH error AS (
 SELECT
     m, split, sub_split, perturbation, computed_on, span,
     count(*) AS n,
-    sqrt(count(*) / (count(*) - 1) * sum(e * e ORDER BY i)) AS stderr
+    CASE WHEN max(abs(e)) <= 1e-13 * max(size) THEN 0
+        ELSE sqrt(count(*) / (count(*) - 1) * sum(e * e ORDER BY i))
+    END AS stderr
 FROM error
 GROUP BY m, split, sub_split, perturbation, computed_on, span;
 

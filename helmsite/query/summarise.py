@@ -171,11 +171,16 @@ def _details(row: Aggregate) -> dict[str, Any]:
 
 
 def _mean_interval(row: Aggregate, facts: MetricFacts) -> Interval:
-    """Wilson for shares of 0/1 values of one trial, or all equal; else Student's t."""
+    """Wilson for shares of 0/1 values of one trial, or all equal; else Student's t.
+
+    Values without any spread say nothing about chance: no interval.
+    """
     value, stderr = cast("float", row.value), cast("float", row.stderr)
     binary = row.is_binary and facts.format == "share"
     if binary and (row.n_trials == 1 or value in (0, 1)):
         return stderr, *statistics.wilson(value * row.n, row.n)
+    if stderr == 0:
+        return NOTHING
     low, high = statistics.mean_interval(value, stderr, row.n)
     return stderr, *clipped(facts, low, high)
 
