@@ -333,13 +333,15 @@ def test_general_information_shows_helms_columns(archive):
         MetricFacts(name, name, "", "general_information")
         for name in ("num_train_instances", "predicted_index")
     )
-    metrics = (EM, left_out, kept)
+    style = MetricFacts("words", "Words", "", "style")
+    metrics = (EM, left_out, kept, style)
     identifier = make_run(archive, "boolq", "a", [1], metrics=metrics)
     (stat, _) = archive.stats(identifier)
     stats = [structs.replace(stat, metric=m.name) for m in metrics]
     archive.write_scores(identifier, archive.scores(identifier), stats, metrics)
     with results(archive) as found:
-        assert found.groups()[0].families == ("accuracy", "general_information")
+        families = ("accuracy", "style", "general_information")
+        assert found.groups()[0].families == families  # last: it ranks nobody
         (column,) = found.leaderboard("all", "general_information").columns
         assert column.metric == kept
 
@@ -377,6 +379,72 @@ def test_the_scenario_page_lists_its_metrics_main_one_first(archive):
     assert page.example.prompt.startswith("Question: example 0")
     assert (summary.best_model, summary.best.value) == ("b", 1.0)
     assert (summary.n_models, summary.n_runs, summary.n_instances) == (2, 2, 2)
+
+
+def test_a_row_of_the_scenario_page_is_one_run(archive):
+    """A leaderboard may take another run for what the chosen one does not have."""
+    quasi = structs.replace(EM, name="quasi_exact_match", family="style")
+    joint, separate = "multiple_choice_joint", "multiple_choice_separate_original"
+
+    def add(model, verdicts, method, also=()):
+        metrics = (EM, quasi, SECONDS) if also else (EM, SECONDS)
+        made = make_run(
+            archive, "mmlu", model, verdicts, method=method, metrics=metrics,
+            seconds=[1.0, 2.0] if method == separate else (),
+        )  # fmt: skip
+        if also:
+            own = archive.scores(made)
+            more = [
+                structs.replace(s, metric="quasi_exact_match", value=v)
+                for s, v in zip(own, also, strict=True)
+            ]
+            stats = summarise(
+                archive.instances(made), own + more, metrics, (), (), scenario="mmlu"
+            )
+            archive.write_scores(made, own + more, stats, metrics)
+        return made
+
+    first = add("a", [1, 0], joint, also=[1, 1]), add("a", [0, 0], separate)
+    second = add("b", [0, 1], joint, also=[0, 1])
+    with results(archive, pinned_methods={"mmlu": separate}) as found:
+        page = found.scenario("mmlu")
+        style = found.leaderboard("all", "style")
+    assert [c.metric.name for c in page.columns] == [
+        "exact_match",
+        "quasi_exact_match",
+        "inference_runtime",
+    ]
+    assert names(page.rows) == ["b", "a"]
+    b, a = page.rows
+    assert {c.run_id for c in a.cells} == {first[1]}
+    assert [c.value for c in a.cells] == [0.0, None, 1.5]
+    assert [c.missing for c in a.cells] == ["", "not measurable", ""]
+    assert [c.other_runs for c in a.cells] == [(first[0],), (first[0],), ()]
+    assert [c.run_id for c in b.cells] == [second] * 3
+    assert [c.value for c in b.cells] == [0.5, 0.5, None]
+    assert [c.other_runs for c in b.cells] == [()] * 3
+    assert (a.coverage, b.coverage) == (2 / 3, 2 / 3)
+    assert [c.heat for c in b.cells] == [8, -1, -1]  # compared among the rows alone
+    (column,) = style.rows[0].cells
+    assert {r.card.name: r.cells[0].run_id for r in style.rows} == {
+        "a": first[0],
+        "b": second,
+    }
+    assert column.value == 1.0
+    archive.remove(second)
+    with results(archive, pinned_methods={"mmlu": separate}) as found:
+        page = found.scenario("mmlu")
+    assert [c.metric.name for c in page.columns] == ["exact_match", "inference_runtime"]
+    assert [m.name for m in page.metrics] == ["exact_match", "inference_runtime"]
+
+
+def test_coverage_is_the_share_of_columns_with_a_value(archive):
+    make_run(archive, "s1", "a", [1, 0])
+    make_run(archive, "s2", "a", ["failed", "failed"])
+    make_run(archive, "s2", "b", [1, 0])
+    make_run(archive, "s3", "b", [1, "failed"])
+    rows = board(archive).rows
+    assert {r.card.name: r.coverage for r in rows} == {"a": 1 / 3, "b": 2 / 3}
 
 
 def test_without_a_main_metric_accuracy_is_the_main_one(archive):

@@ -86,14 +86,19 @@ def cells(
     ):
         line = found.setdefault(row.model, [Cell()] * len(columns))
         line[row.place] = row.cell(columns[row.place])
+    _compare(list(found.values()), columns)
+    return dict(sorted(found.items()))
+
+
+def _compare(lines: Sequence[list[Cell]], columns: Sequence[Column]) -> None:
+    """Give each cell its place among those of its column."""
     for place, column in enumerate(columns):
-        values = [line[place].value for line in found.values()]
+        values = [line[place].value for line in lines]
         direction = column.metric.higher_is_better
         heats = ranking.heats(values, direction)
         bests = ranking.bests(values, direction)
-        for line, heat, best in zip(found.values(), heats, bests, strict=True):
+        for line, heat, best in zip(lines, heats, bests, strict=True):
             line[place] = structs.replace(line[place], heat=heat, best=best)
-    return dict(sorted(found.items()))
 
 
 def _wanted(columns: Sequence[Column]) -> pa.Table:
@@ -147,24 +152,63 @@ def rows(
     return tuple(sorted(found, key=_order))
 
 
-def plain_rows(
+def scenario_rows(
     connection: duckdb.DuckDBPyConnection, index: Index, columns: Sequence[Column]
-) -> tuple[LeaderboardRow, ...]:
-    """Return lines without win rates, sorted by the first column, best first."""
-    lines = cells(connection, columns)
+) -> tuple[tuple[Column, ...], tuple[LeaderboardRow, ...]]:
+    """Return a scenario's columns, the first one its main metric, and its lines.
+
+    A line is one run from end to end: the one that fills the first column. Of the other
+    columns those remain in which such a run has a value. No win rates; sorted by the
+    first column, best first.
+    """
+    chosen = {model: line[0] for model, line in cells(connection, columns[:1]).items()}
+    runs = cells(connection, columns, by_run=True)
+    own = {model: list(runs[main.run_id]) for model, main in chosen.items()}
+    kept = [
+        place
+        for place in range(len(columns))
+        if place == 0 or any(line[place].value is not None for line in own.values())
+    ]
+    lines = {
+        model: [
+            structs.replace(
+                line[place],
+                other_runs=_others(index, chosen[model], runs, place),
+            )
+            for place in kept
+        ]
+        for model, line in own.items()
+    }
+    shown = tuple(columns[place] for place in kept)
+    _compare(list(lines.values()), shown)
 
     def order(model: str) -> tuple[bool, float, str]:
         value = lines[model][0].value
         sign = 1 if columns[0].metric.higher_is_better is False else -1
         return value is None, sign * ranking.rounded(value or 0.0), model
 
-    return tuple(
+    return shown, tuple(
         LeaderboardRow(
             card=index.cards[model],
             cells=tuple(lines[model]),
-            coverage=sum(c.value is not None for c in lines[model]) / len(columns),
+            coverage=sum(c.value is not None for c in lines[model]) / len(shown),
         )
         for model in sorted(lines, key=order)
+    )
+
+
+def _others(
+    index: Index, main: Cell, runs: dict[str, list[Cell]], place: int
+) -> tuple[str, ...]:
+    """Return the other runs of a line's model that hold a column, best offer first."""
+    model = index.manifests[main.run_id].spec.model.name
+    order = dict.fromkeys([*main.other_runs, *runs])
+    return tuple(
+        run_id
+        for run_id in order
+        if run_id != main.run_id
+        and index.manifests[run_id].spec.model.name == model
+        and (runs[run_id][place].n_asked or runs[run_id][place].value is not None)
     )
 
 

@@ -124,18 +124,21 @@ class Results:
     def scenario(self, name: str) -> ScenarioPage:
         """Return one scenario: its models (rows) under its metrics (columns).
 
+        All numbers of a row are of one run, the one that fills its main metric.
+
         Raises:
             ConfigError: no run of that scenario; near names are suggested.
         """
         index = self._index
         index.check("scenario", name, index.scenarios)
-        columns = index.metric_columns(name)
+        offered = index.metric_columns(name)
+        columns, rows = board.scenario_rows(self._connection, index, offered)
         runs = self._summaries(lambda manifest: manifest.scenario.name == name)
         return ScenarioPage(
             facts=index.scenarios[name],
             metrics=tuple({c.metric.name: c.metric for c in columns}.values()),
-            rows=board.plain_rows(self._connection, index, columns),
-            columns=tuple(columns),
+            rows=rows,
+            columns=columns,
             runs=runs,
             example=self._example(runs),
         )

@@ -132,7 +132,7 @@ class ModelSummary(Record, frozen=True):
 
 
 class ScenarioPage(Record, frozen=True):
-    """One scenario: every model under every metric of it."""
+    """One scenario: every model under every metric of it, each row from one run."""
 
     facts: ScenarioFacts
     metrics: tuple[MetricFacts, ...]
