@@ -214,3 +214,11 @@ def test_counts_have_their_noun() -> None:
 def test_durations_are_short() -> None:
     shown = [formats.seconds(s) for s in (0.034, 1.234, 245, 7260)]
     assert shown == ["34 ms", "1.23 s", "4 min 5 s", "2 h 1 min"]
+
+
+def test_only_web_addresses_of_a_citation_become_links() -> None:
+    made = prose(
+        "[a](JaVaScRiPt:alert(1)) [b](data:text/html,x) [c](//evil.example) "
+        "[d](/local) [e](mailto:x@example.org) [f](http://example.org/f)"
+    )
+    assert re.findall('href="([^"]*)"', made) == ["http://example.org/f"]
