@@ -11,6 +11,8 @@ import random
 import re
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from helmsite.errors import ArchiveError
 from helmsite.query.rows import (
     Cell,
@@ -703,8 +705,10 @@ def _separate(manifest: Manifest, item: Instance, right: bool) -> TrialView:
                 tokens=(text,), token_logprobs=(logprob,), logprob=logprob
             )
             views.append(RequestView(request, (ReplyView(completion, 0),)))
+    scores = _scores(item, 0, float(right), item.references[not right].text)
+    kept = {"scores": [2.0, 0.5] if right else [0.5, 2.0], "chosen": [int(not right)]}
     return TrialView(
-        0, tuple(views), _scores(item, 0, float(right), item.references[not right].text)
+        0, tuple(views), (structs.replace(scores[0], details=kept), *scores[1:])
     )
 
 

@@ -28,6 +28,7 @@ from helmsite.schema import (
     Decoding,
     Instance,
     Message,
+    Reference,
     Request,
     Score,
     TopLogprob,
@@ -52,9 +53,13 @@ def view(
     return InstanceView(instance or Instance("id1", "It"), (trial,))
 
 
-def html(made: InstanceView, kept: dict[str, str] | None = None) -> str:
+def html(
+    made: InstanceView,
+    kept: dict[str, str] | None = None,
+    run: RunSummary | None = None,
+) -> str:
     files = {} if kept is None else kept
-    articles = Articles(samples.manifest(), files.__setitem__)
+    articles = Articles(run or samples.summary(), files.__setitem__)
     return THEME.fragment("instance.html", articles.article(made))
 
 
@@ -69,7 +74,7 @@ def test_several_completions_are_numbered_and_share_one_prompt() -> None:
 def test_a_verdict_of_a_completion_alone_stands_with_it() -> None:
     score = Score("id1", "exact_match", 1.0, completion_index=0)
     made = view(Completion("a"), scores=(score,))
-    assert outcome(made.trials[0], samples.manifest()) == ("1", 1.0)
+    assert outcome(made.trials[0], samples.METRIC) == ("1", 1.0)
     assert (
         '<span class="m">Exact match</span> <b aria-hidden="true">✓</b> right'
         in html(made)
@@ -93,6 +98,88 @@ def test_messages_of_a_conversation_are_shown_with_their_role() -> None:
     page = html(view(Completion("a"), messages=said))
     assert '<p class="role">assistant</p>' in page
     assert "&lt;i&gt;hello&lt;/i&gt;" in page
+
+
+def test_a_long_message_is_cut_with_a_link_to_all_of_it() -> None:
+    kept: dict[str, str] = {}
+    long = "a" * 30_000 + "the end"
+    page = html(
+        view(
+            Completion("a"),
+            instance=Instance("id1", "It", messages=(Message("user", long),)),
+            messages=(Message("system", "b" * 20_001),),
+        ),
+        kept,
+    )
+    assert set(kept.values()) == {long, "b" * 20_001}
+    assert "the whole text (30,007 characters)" in page
+    assert "the end" in page
+    assert page.count('<a href="text/') == 2
+
+
+def test_a_long_reference_is_cut_with_a_link_to_all_of_it() -> None:
+    kept: dict[str, str] = {}
+    item = Instance("id1", "It", (Reference("r" * 2_001),))
+    page = html(view(Completion("a"), instance=item), kept)
+    assert "all 2,001 characters</a>" in page
+    assert list(kept.values()) == ["r" * 2_001]
+
+
+def test_an_answer_of_white_space_alone_can_be_seen() -> None:
+    page = html(view(Completion(" \n\t")))
+    shown = page[page.index('class="text out"') :]
+    assert '<i class="cc ws" data-c="20">\u2423</i>' in shown
+    assert '<i class="cc ws" data-c="a">\u23ce</i>' in shown
+    assert '<i class="cc ws" data-c="9">\u21e5</i>' in shown
+
+
+def separate(*logprobs: float, **details: Any) -> str:
+    """The options of an instance whose references are called 0, 1, ..."""
+    item = Instance("id1", "Q", tuple(Reference(str(i)) for i in range(len(logprobs))))
+    requests = tuple(
+        RequestView(
+            Request("id1", f"Q {i}", Decoding(), reference_index=i, score_start=1),
+            (
+                ReplyView(
+                    Completion(tokens=(f" {i}",), token_logprobs=(x,), logprob=x), 0
+                ),
+            ),
+        )
+        for i, x in enumerate(logprobs)
+    )
+    score = Score("id1", "exact_match", 0.5, details=details)
+    made = InstanceView(item, (TrialView(0, requests, (score,)),))
+    page = html(made, run=samples.summary("multiple_choice_separate_original"))
+    return page[page.index('<table class="options">') : page.index("</tbody>")]
+
+
+def test_options_show_what_the_metric_decided_not_what_the_page_would() -> None:
+    table = separate(-1.0, -3.0, -2.0, scores=[-1.0, -3.0, -2.0], chosen=[1, 2])
+    rows = table.split("<tr")[2:]
+    assert ["chosen" in row for row in rows] == [False, True, True]
+    assert "a tie: each counts its share" in table
+    assert '<td class="n">\u22123.000</td><td class="n">\u22123.000</td>' in rows[1]
+
+
+def test_options_without_the_metrics_word_have_no_chosen_mark() -> None:
+    table = separate(-1.0, -2.0)
+    assert "chosen" not in table.lower().replace("class=", "")
+    assert '<th scope="col">Score</th>' not in table
+    assert '<td class="n">\u22121.000</td>' in table
+
+
+def test_the_page_judges_by_the_main_metric_that_the_archive_settled_on() -> None:
+    run = samples.summary()
+    bare = structs.replace(run.manifest.scenario, main_metric="")
+    run = structs.replace(run, manifest=structs.replace(run.manifest, scenario=bare))
+    score = Score("id1", "exact_match", 0.0, completion_index=0)
+    made = view(Completion("a"), scores=(score,))
+    page = html(made, run=run)
+    assert '<span class="v wrong" title="main metric">' in page
+    index = ScoreIndex(run)
+    index.start_page()
+    index.add(made)
+    assert '"codes":["0"]' in index.script()
 
 
 def test_reasoning_is_folded_and_an_earlier_answer_named() -> None:
@@ -126,7 +213,7 @@ def test_an_input_without_text_says_so() -> None:
 
 
 def test_a_perturbed_instance_has_an_anchor_of_its_own() -> None:
-    index = ScoreIndex(samples.manifest())
+    index = ScoreIndex(samples.summary())
     index.start_page()
     twin = Instance("id1", "lt", perturbation="typos(prob=0.1)~1")
     for instance in (Instance("id1", "It"), twin):
@@ -144,7 +231,7 @@ def test_a_perturbed_instance_has_an_anchor_of_its_own() -> None:
 def test_an_instance_without_a_score_is_failed_or_not_scored(
     completion: Completion, code: str
 ) -> None:
-    assert outcome(view(completion).trials[0], samples.manifest()) == (code, None)
+    assert outcome(view(completion).trials[0], samples.METRIC) == (code, None)
 
 
 # ---- Tokens

@@ -525,7 +525,8 @@ def test_hostile_texts_are_texts(pages: dict[str, str]) -> None:
 
 def test_a_megabyte_on_one_line_is_cut_and_kept_as_a_file(site: Path) -> None:
     texts = sorted((site / EVIL_RUN / "text").iterdir())
-    contents = [t.read_text(encoding="utf-8") for t in texts]
+    assert all(t.read_bytes().startswith(b"\xef\xbb\xbf") for t in texts)
+    contents = [t.read_text(encoding="utf-8-sig") for t in texts]
     assert "x" * 1_000_000 in contents
     prompt = next(c for c in contents if c.startswith("Shared "))
     assert prompt.endswith("x" * 1_000_000 + "\nAnswer:")
@@ -628,6 +629,8 @@ def test_models_with_the_same_win_rate_share_the_first_place() -> None:
     assert board_sentence(rows=equal).endswith(
         "All of them have the same mean win rate, 0.50."
     )
+    noisy = (*equal[:2], structs.replace(rows[2], win_rate=0.1 + 0.2 + 0.2))
+    assert "same mean win rate" in board_sentence(rows=noisy)
     two = (*equal[:2], structs.replace(rows[2], win_rate=0.0))
     assert board_sentence(rows=two).endswith(
         "Willow 7B and Willow 1B share the highest mean win rate, 0.50."

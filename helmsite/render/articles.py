@@ -12,25 +12,32 @@ from helmsite.render.options import CALIBRATED, OPTION_METHODS, options, rule
 from helmsite.render.parts import (
     Article,
     Clip,
-    Fact,
     PromptView,
     ReferenceView,
     ReplyBlock,
     RequestBlock,
+    Said,
     Shared,
     TrialBlock,
 )
-from helmsite.render.text import LONG, clipped, plain, text_name, visible
+from helmsite.render.text import LONG, blank, clipped, plain, text_name, visible
 from helmsite.render.tokens import tokens
 from helmsite.render.verdicts import outcome, short, verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from helmsite.query.rows import InstanceView, ReplyView, RequestView, TrialView
-    from helmsite.schema import Manifest, Message, Reference, Request
+    from helmsite.query.rows import (
+        InstanceView,
+        ReplyView,
+        RequestView,
+        RunSummary,
+        TrialView,
+    )
+    from helmsite.schema import Message, Reference, Request
 
 SHARED_LIMIT = 100_000
+SHORT = 2_000
 
 
 class Articles:
@@ -40,10 +47,12 @@ class Articles:
     `shared` until a page takes them.
     """
 
-    def __init__(self, manifest: Manifest, keep: Callable[[str, str], None]) -> None:
-        self._manifest = manifest
+    def __init__(self, run: RunSummary, keep: Callable[[str, str], None]) -> None:
+        manifest, main = run.manifest, run.main_metric
+        self._split = manifest.scenario.main_split
         self._metrics = {m.name: m for m in manifest.metrics}
-        self._main = manifest.scenario.main_metric
+        self._main = main
+        self._main_name = main.name if main else ""
         self._method = manifest.spec.adapter.method
         self._keep = keep
         self._made: dict[str, Shared] = {}
@@ -58,27 +67,28 @@ class Articles:
     def article(self, view: InstanceView) -> Article:
         """Return an instance's article."""
         instance = view.instance
-        usual = self._manifest.scenario.main_split
-        chips = [f"split {instance.split}"] if instance.split not in {"", usual} else []
+        chips = []
+        if instance.split not in {"", self._split}:
+            chips.append(f"split {instance.split}")
         chips += [instance.sub_split] if instance.sub_split else []
         for dimension, names in sorted(instance.attributes.items()):
             chips.append(f"{dimension}: {', '.join(names)}")
         return Article(
             anchor=anchor(instance.instance_id, instance.perturbation),
             title=instance.instance_id,
-            outcomes=tuple(short(*outcome(t, self._manifest)) for t in view.trials),
+            outcomes=tuple(short(*outcome(t, self._main)) for t in view.trials),
             chips=tuple(chips),
             perturbation=instance.perturbation,
             input=self._clip(instance.input),
             input_label="Input" if instance.input else "Input (empty)",
-            messages=_messages(instance.messages),
-            references=tuple(_reference(r) for r in instance.references),
+            messages=self._messages(instance.messages),
+            references=tuple(self._reference(r) for r in instance.references),
             trials=tuple(self._trial(t, view) for t in view.trials),
         )
 
     def _trial(self, trial: TrialView, view: InstanceView) -> TrialBlock:
         separate = self._method in OPTION_METHODS
-        shown, more = verdicts(trial.scores, self._metrics, self._main)
+        shown, more = verdicts(trial.scores, self._metrics, self._main_name)
         several = len(trial.requests) > 1
         return TrialBlock(
             label=f"Trial {trial.trial}"
@@ -87,8 +97,8 @@ class Articles:
             verdicts=shown,
             more=more,
             requests=tuple(self._request(r, several, view) for r in trial.requests),
-            options=options(trial, view.instance, self._method) if separate else (),
-            rule=rule(self._method) if separate else "",
+            options=options(trial, view.instance) if separate else (),
+            rule=rule(trial, self._method) if separate else "",
             calibrated=self._method == CALIBRATED,
         )
 
@@ -106,7 +116,7 @@ class Articles:
             prompt=self.prompt(view),
             replies=tuple(self._reply(r, view, of) for r in view.replies),
             notes=tuple(notes),
-            messages=_messages(request.messages),
+            messages=self._messages(request.messages),
         )
 
     def prompt(self, view: RequestView) -> PromptView:
@@ -157,11 +167,11 @@ class Articles:
         label = "Given continuation" if given else "Completion"
         if len(request.replies) > 1:
             label = f"{label} {reply.completion_index + 1} of {len(request.replies)}"
-        shown, more = verdicts(reply.scores, self._metrics, self._main)
+        shown, more = verdicts(reply.scores, self._metrics, self._main_name)
         return ReplyBlock(
             label=label,
-            text=self._clip(text),
-            facts=_facts(reply),
+            text=self._answer(text),
+            facts=_facts(reply, given),
             verdicts=shown,
             more=more,
             same=given and text == of.instance.input,
@@ -173,10 +183,29 @@ class Articles:
             mapped=plain(mapped)[:500],
         )
 
+    def _answer(self, text: str) -> Clip:
+        """Return a completion; one of white space alone would be seen as nothing."""
+        if text and not text.strip() and len(text) <= LONG:
+            return Clip(blank(text), len(text))
+        return self._clip(text)
+
     def _clip(self, text: str) -> Clip:
         if len(text) <= LONG:
             return Clip(visible(text), len(text))
         return Clip(clipped(text, self._store), len(text), text_name(text))
+
+    def _messages(self, messages: Iterable[Message]) -> tuple[Said, ...]:
+        return tuple(Said(plain(m.role), self._clip(m.content)) for m in messages)
+
+    def _reference(self, reference: Reference) -> ReferenceView:
+        text = reference.text
+        html = visible(text[:SHORT])
+        if len(text) > SHORT:
+            html += Markup(
+                '<span class="cut">… <a href="{}">all {:,} characters</a></span>'
+            ).format(self._store(text), len(text))
+        tags = tuple(plain(t) for t in reference.tags if t != "correct")
+        return ReferenceView(html, reference.is_correct, tags)
 
     def _store(self, text: str) -> str:
         name = text_name(text)
@@ -193,18 +222,6 @@ def _only(trial: TrialView, separate: bool) -> str:
     return word if len(replies) == 1 else f"{word}s"
 
 
-def _messages(messages: Iterable[Message]) -> tuple[Fact, ...]:
-    return tuple(Fact(plain(m.role), m.content[:LONG]) for m in messages)
-
-
-def _reference(reference: Reference) -> ReferenceView:
-    text = reference.text
-    cut = Markup('<span class="cut">… {:,} characters in all</span>').format(len(text))
-    html = visible(text[:2000]) + (cut if len(text) > 2000 else "")
-    tags = tuple(plain(t) for t in reference.tags if t != "correct")
-    return ReferenceView(html, reference.is_correct, tags)
-
-
 def _label(request: Request) -> str:
     parts = [] if request.mode == "original" else [plain(request.mode)]
     if request.reference_index >= 0:
@@ -214,7 +231,7 @@ def _label(request: Request) -> str:
     return ", ".join(parts)
 
 
-def _facts(reply: ReplyView) -> tuple[str, ...]:
+def _facts(reply: ReplyView, given: bool) -> tuple[str, ...]:
     completion, usage = reply.completion, reply.completion.usage
     facts = []
     if completion.finish_reason:
@@ -222,7 +239,7 @@ def _facts(reply: ReplyView) -> tuple[str, ...]:
     made = usage.completion_tokens
     if made is None and completion.tokens is not None:
         made = len(completion.tokens)
-    if made is not None:
+    if made or (made is not None and not given):
         facts.append(formats.count(made, "token") if made else "0 tokens")
     if usage.prompt_tokens is not None:
         facts.append(f"{usage.prompt_tokens:,} prompt tokens")

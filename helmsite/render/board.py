@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from msgspec import structs
 
 from helmsite.render import formats
 from helmsite.render.names import link, slug
-from helmsite.render.parts import Bar, Board, CellView, ColumnView, RowView
+from helmsite.render.parts import Bar, Board, CellView, ColumnView, Link, RowView
 from helmsite.render.text import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from helmsite.query.rows import Cell, Column, LeaderboardRow
     from helmsite.render.names import SiteMap
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 WIDTH = 24.0
 NARROW = 0.4
 OTHER = "†"
+RUNS = "runs-here"
 ARROWS = {True: ("↑", "higher is better"), False: ("↓", "lower is better")}
 Range = tuple[float, float]
 
@@ -70,18 +72,44 @@ def bar(cell: Cell, scale: Range | None) -> Bar | None:
     return Bar(place(cell.ci_low), place(cell.ci_high), place(cell.value))
 
 
+def runs_of(site: SiteMap, path: str, scenario: str, card: ModelCard) -> str:
+    """Return how the page at `path` reaches a model's runs on a scenario's page."""
+    place = site.scenario(scenario)
+    if not place:
+        return ""
+    words = quote(card.title or card.name, safe="", errors="replace")
+    here = "" if place == path else link(path, place)
+    return f"{here}?{RUNS}.q={words}#{RUNS}"
+
+
+def _more(cell: Cell, href: str) -> Link | None:
+    if not cell.other_runs or not href:
+        return None
+    count = len(cell.other_runs)
+    words = (
+        f"{formats.count(count, 'other run')} of this model, not shown here: see all"
+    )
+    return Link(f"+{count}", href, words)
+
+
 def cell_view(
-    cell: Cell, metric: MetricFacts | None, href: str, scale: Range | None = None
+    cell: Cell,
+    metric: MetricFacts | None,
+    href: str,
+    scale: Range | None = None,
+    others: str = "",
 ) -> CellView:
     """Return a cell with all that stands behind it in its title.
 
     Without a `scale` the cell stands in a list of unlike numbers: no bar, tint or bold.
+    `others` is where the runs are listed that could have filled the cell.
     """
     form = metric.format if metric else "number"
     name = plain(metric.title) if metric else "value"
     if cell.value is None:
         reason = cell.missing or "not run"
-        return CellView("·", title=f"{reason}: {formats.HOLES[reason]}", href=href)
+        words = f"{reason}: {formats.HOLES[reason]}"
+        return CellView("·", title=words, href=href, more=_more(cell, others))
     exact = formats.value(cell.value, form)
     known = [f"{name} {exact}", formats.interval(cell, form)]
     if cell.n_asked:
@@ -102,6 +130,7 @@ def cell_view(
         best=cell.best and scale is not None,
         bar=bar(cell, scale),
         part=f"{cell.n_scored:,}/{cell.n_asked:,}" if partial else "",
+        more=_more(cell, others),
     )
 
 
@@ -136,15 +165,21 @@ def bands(rows: Sequence[LeaderboardRow]) -> list[str]:
     return places
 
 
-def win_view(row: LeaderboardRow) -> CellView:
-    """Return a row's mean win rate with the number of columns it rests on."""
+def win_view(row: LeaderboardRow, noun: str = "column") -> CellView:
+    """Return a row's mean win rate, the columns it rests on and, if not full, coverage.
+
+    `noun` is what a column of the table stands for.
+    """
     if row.win_rate is None:
         return CellView("·", title="no column shared with another model")
+    of, over = len(row.cells), row.win_rate_columns
+    filled = round(row.coverage * of)
+    has = f"{filled} of {formats.count(of, noun)}"
     return CellView(
         text=formats.value(row.win_rate, "share"),
         sort=repr(round(row.win_rate, 9)),
-        title=f"mean win rate over {formats.count(row.win_rate_columns, 'column')}",
-        part=f"{row.win_rate_columns}",
+        title=f"mean win rate over {formats.count(over, 'column')}; a value in {has}",
+        part=f"over {over}" if filled == of else f"over {over}; {has}",
     )
 
 
@@ -165,6 +200,19 @@ def _mark_others(
     )
 
 
+def _keys(cells: Sequence[CellView]) -> Iterator[str]:
+    """Yield what explains the signs that occur in a table."""
+    if any(c.bar for c in cells):
+        yield (
+            "Bar: the value in its 95 % interval, between the lowest and the highest "
+            "end of the column."
+        )
+    if any(c.heat >= 0 for c in cells):
+        yield "Tint: from the worst (none) to the best (full) of the column."
+    if any("/" in c.part for c in cells):
+        yield "n/N: scored of asked, where some are missing."
+
+
 def board(
     columns: Sequence[Column],
     rows: Sequence[LeaderboardRow],
@@ -177,18 +225,28 @@ def board(
     scales = [
         span([r.cells[i] for r in rows], c.metric.format) for i, c in enumerate(columns)
     ]
+    each = len({c.scenario.name for c in columns}) == len(columns)
+    noun = "scenario" if each and by == "scenario" else "column"
     views = []
     for row, place in zip(rows, bands(rows), strict=True):
         cells = tuple(
-            cell_view(cell, column.metric, link(path, site.run(cell.run_id)), scale)
+            cell_view(
+                cell,
+                column.metric,
+                link(path, site.run(cell.run_id)),
+                scale,
+                runs_of(site, path, column.scenario.name, row.card),
+            )
             for cell, column, scale in zip(row.cells, columns, scales, strict=True)
         )
         if by == "metric":
             cells = _mark_others(cells, row.cells)
+            rest = (structs.replace(c, more=None) for c in cells[1:])
+            cells = (*cells[:1], *rest)
         name = plain(row.card.title or row.card.name)
         href = link(path, site.model(row.card.name))
         views.append(
-            RowView(name, href, model_note(row.card), cells, place, win_view(row))
+            RowView(name, href, model_note(row.card), cells, place, win_view(row, noun))
         )
     heads = [
         column_view(c, link(path, site.scenario(c.scenario.name)), by) for c in columns
@@ -201,5 +259,7 @@ def board(
         wins=any(r.win_rate is not None for r in rows),
         bands=any(v.band for v in views),
         mixed=any(c.part.endswith(OTHER) for v in views for c in v.cells),
+        others=any(c.more for v in views for c in v.cells),
+        keys=tuple(_keys([c for v in views for c in v.cells])),
         holes=tuple(f"{k}: {why}" for k, why in formats.HOLES.items() if k in kinds),
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from helmsite.errors import BuildError
 from helmsite.query.rows import (
     Group,
@@ -16,14 +18,16 @@ from helmsite.query.rows import (
     ScenarioPage,
     ScenarioSummary,
 )
-from helmsite.render import formats, misc, search, views
+from helmsite.render import formats, misc, search, sentences, views
 from helmsite.render.frames import Frames
 from helmsite.render.links import check_links
 from helmsite.render.names import SiteMap
 from helmsite.render.output import MARKER, Writer, refuse_foreign, staged
+from helmsite.render.runnames import run_names
 from helmsite.render.runpages import write_run
+from helmsite.render.text import web_address
 from helmsite.render.theme import Theme
-from helmsite.schema import Record
+from helmsite.schema import Record, parse_entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
     Progress = Callable[[str, int, int], None]
 
 HTML_PER_ARCHIVED_BYTE = 3
+ACCURACY = "accuracy"
 
 
 class BuildReport(Record, frozen=True):
@@ -84,17 +89,24 @@ def build(
         downloads: files to offer under data/runs/<run_id>/, by run id.
 
     Raises:
-        BuildError: `out` is not ours, a template is broken, a link leads nowhere, or
-            there is a warning in a strict build.
+        BuildError: `out` is not ours, a template is broken, a link leads nowhere, the
+            base address is none, or there is a warning in a strict build.
     """
     tell = progress or _silent
+    check_base_url(site)
     refuse_foreign(out)
     theme = Theme(site.overrides)
     gathered = gather(results, tell)
     warnings = concerns(gathered, site)
     if strict and warnings:
         raise BuildError("\n".join(warnings), "Build without strict to see the site.")
-    frames = Frames(site, site_map(gathered), gathered.overview, _titles(gathered))
+    frames = Frames(
+        site,
+        site_map(gathered),
+        gathered.overview,
+        _titles(gathered),
+        run_names(gathered.runs),
+    )
     with staged(out) as writer:
         write_static(theme, gathered, frames, writer)
         offered = write_downloads(downloads or {}, gathered, writer)
@@ -157,6 +169,7 @@ def concerns(gathered: Gathered, site: SiteConfig) -> list[str]:
             f"The pages of instances will take about {formats.size(forecast)}, more than "
             f"the budget of {site.size_budget_mb} MB (size_budget_mb under [site])."
         )
+    found += _idle_entries(gathered, site)
     for run in gathered.runs:
         if run.manifest.status != "complete":
             counts = run.manifest.counts
@@ -167,6 +180,39 @@ def concerns(gathered: Gathered, site: SiteConfig) -> list[str]:
     return found
 
 
+def _idle_entries(gathered: Gathered, site: SiteConfig) -> list[str]:
+    """Return a warning for each entry of the site's groups that no run belongs to."""
+    known = [parse_entry(s.facts.name) for s in gathered.scenarios]
+
+    def matches(entry: str) -> bool:
+        wanted, parameters = parse_entry(entry)
+        return any(
+            name == wanted and parameters.items() <= own.items() for name, own in known
+        )
+
+    return [
+        f"No run belongs to {entry!r} of [site.groups.{name}]."
+        for name, group in site.groups.items()
+        for entry in group.scenarios
+        if known and not matches(entry)
+    ]
+
+
+def check_base_url(site: SiteConfig) -> None:
+    """Make sure that permalinks will lead somewhere.
+
+    Raises:
+        BuildError: the base address is no http(s) address.
+    """
+    if not site.base_url or web_address(site.base_url):
+        return
+    rest = site.base_url.strip().partition("://")[2] or site.base_url.strip()
+    raise BuildError(
+        f"The base address {site.base_url!r} does not begin with https:// or http://.",
+        f"Write https://{rest.lstrip('/')} for it, or leave it out.",
+    )
+
+
 def site_map(gathered: Gathered) -> SiteMap:
     """Return where each page will be."""
     return SiteMap(
@@ -174,6 +220,7 @@ def site_map(gathered: Gathered) -> SiteMap:
         scenarios=[s.facts.name for s in gathered.scenarios],
         models=[m.card.name for m in gathered.models],
         runs=[r.manifest.run_id for r in gathered.runs],
+        families=[*(b.family for b in gathered.boards), ACCURACY],
     )
 
 
@@ -193,7 +240,8 @@ def summary_pages(
             "leaderboard.html",
             views.leaderboard(shown, group, gathered.groups, path, frames),
         )
-    yield "scenarios.html", views.scenarios(gathered.scenarios, frames)
+    best = {p.facts.name: sentences.leaders(p) for p in gathered.scenario_pages}
+    yield "scenarios.html", views.scenarios(gathered.scenarios, best, frames)
     yield "models.html", views.models(gathered.models, frames)
     yield "runs.html", views.runs(gathered.runs, frames)
     for scenario in gathered.scenario_pages:
@@ -207,13 +255,14 @@ def write_front(
     theme: Theme, gathered: Gathered, frames: Frames, writer: Writer
 ) -> None:
     """Write index.html (the first group's leaderboard) and patterns.html."""
-    group = gathered.groups[0] if gathered.groups else Group("all", "Leaderboard")
-    shown = (
-        gathered.boards[0]
-        if gathered.boards
-        else Leaderboard(group.name, "accuracy", (), ())
+    shown = next(iter(gathered.boards), Leaderboard("all", ACCURACY, (), ()))
+    group = next(
+        (g for g in gathered.groups if g.name == shown.group),
+        Group("all", "Leaderboard"),
     )
     front = views.leaderboard(shown, group, gathered.groups, "index.html", frames)
+    if gathered.runs and not gathered.boards:
+        front = structs.replace(front, sentence=sentences.UNSCORED)
     writer.write("index.html", theme.render("leaderboard.html", front))
     patterns = misc.patterns(theme, frames)
     writer.write("patterns.html", theme.render("patterns.html", patterns))
@@ -225,9 +274,7 @@ def write_static(
     """Write the theme's static files and the index of the search box."""
     for path, content in theme.static().items():
         writer.write(f"static/{path}", content)
-    index = search.script(
-        gathered.scenarios, gathered.models, gathered.runs, frames.map
-    )
+    index = search.script(gathered.scenarios, gathered.models, gathered.runs, frames)
     writer.write("static/search-index.js", index)
     writer.write(".nojekyll", "")
 

@@ -53,11 +53,12 @@ def dot_plot(dots: Sequence[Dot], metric: MetricFacts, title: str) -> Markup:
     rows = rows[:LIMIT]
     marks = _ticks_of(rows, metric)
     height = len(rows) * ROW + AXIS
-    width = LABEL + PLOT + EDGE
+    label = min(LABEL, 90 + max(len(d.label) for d in rows) * 8)
+    width = label + PLOT + EDGE
 
     def x(value: float) -> float:
         share = (value - marks[0]) / (marks[-1] - marks[0])
-        return round(LABEL + share * PLOT, 1)
+        return round(label + share * PLOT, 1)
 
     parts = [
         Markup(
@@ -66,12 +67,12 @@ def dot_plot(dots: Sequence[Dot], metric: MetricFacts, title: str) -> Markup:
         ).format(width, height, width, height, title)
     ]
     parts += [_axis(marks, x, len(rows) * ROW)]
-    parts += [_dot(dot, i, x, metric.format) for i, dot in enumerate(rows)]
+    parts += [_dot(dot, i, x, metric.format, label) for i, dot in enumerate(rows)]
     better = {True: ", higher is better →", False: ", ← lower is better", None: ""}
     unit = f" ({plain(metric.unit)})" if metric.unit else ""
     parts.append(
         Markup('<text class="axis" x="{}" y="{}">{}{}{}</text>').format(
-            LABEL,
+            label,
             height - 6,
             plain(metric.title),
             unit,
@@ -99,7 +100,9 @@ def _axis(marks: Sequence[float], x: Callable[[float], float], bottom: int) -> M
     return Markup("").join(lines)
 
 
-def _dot(dot: Dot, row: int, x: Callable[[float], float], form: str) -> Markup:
+def _dot(
+    dot: Dot, row: int, x: Callable[[float], float], form: str, left: float
+) -> Markup:
     y = row * ROW + ROW / 2
     reach = Markup("")
     words = f"{dot.label}: {formats.value(dot.value, form)}"
@@ -117,12 +120,12 @@ def _dot(dot: Dot, row: int, x: Callable[[float], float], form: str) -> Markup:
     ).format(
         href=dot.href,
         words=words,
-        name=LABEL - 68,
+        name=left - 68,
         base=y + 4.5,
         label=label,
         reach=reach,
         cx=x(dot.value),
         y=y,
-        end=LABEL - 14,
+        end=left - 14,
         value=formats.value(dot.value, form),
     )

@@ -22,6 +22,7 @@ FAMILY_ORDER = (
     "toxicity",
     "efficiency",
 )
+LAST_FAMILY = "general_information"
 HOLES = {
     "not run": "this model was not run here",
     "not measurable": "the metric is not defined for this run",
@@ -47,6 +48,8 @@ def value(number: float, form: str = "number") -> str:
         return f"{number:.3f}".replace("-", MINUS)
     if form == "integer":
         return f"{number:,.0f}".replace("-", MINUS)
+    if form == "seconds" and 0 < abs(number) < 0.001:
+        return f"{significant(number * 1000)} ms"
     shown = significant(number)
     return f"{shown} s" if form == "seconds" else shown
 
@@ -125,6 +128,7 @@ def listed(words: Sequence[str], joint: str = "and") -> str:
 
 
 def families(names: Sequence[str]) -> list[str]:
-    """Return families in HELM's order, unknown ones last and by name."""
+    """Return families in HELM's order, then unknown ones by name, general facts last."""
     known = {name: place for place, name in enumerate(FAMILY_ORDER)}
-    return sorted(names, key=lambda n: (known.get(n, len(known)), n))
+    known[LAST_FAMILY] = len(known) + 1
+    return sorted(names, key=lambda n: (known.get(n, len(known) - 1), n))

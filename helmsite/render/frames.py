@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 from helmsite.render import formats
 from helmsite.render.names import up
 from helmsite.render.parts import Frame, Link
+from helmsite.render.runnames import RunName
+from helmsite.render.runnames import title as base_title
 
 if TYPE_CHECKING:
     from helmsite.config import SiteConfig
     from helmsite.query.rows import Overview
     from helmsite.render.names import SiteMap
+    from helmsite.schema import Manifest
 
 
 class Frames:
@@ -23,9 +26,11 @@ class Frames:
         site_map: SiteMap,
         overview: Overview,
         titles: dict[str, str],
+        names: dict[str, RunName] | None = None,
     ) -> None:
         self._config = config
         self._titles = titles
+        self._names = names or {}
         self.map = site_map
         date = formats.day(overview.newest)
         self._state = f"built from archive state {overview.state[:12] or 'empty'}"
@@ -34,6 +39,10 @@ class Frames:
     def model_title(self, name: str) -> str:
         """Return a model's title, its name where it has none."""
         return self._titles.get(name) or name
+
+    def run_name(self, manifest: Manifest) -> RunName:
+        """Return what a run is called among the site's runs."""
+        return self._names.get(manifest.run_id) or RunName(base_title(manifest))
 
     def frame(
         self,

@@ -31,7 +31,10 @@ def data(
     root = up(path)
     downloads = tuple(
         Download(
-            Link(runview.title(r.manifest), root + frames.map.run(r.manifest.run_id)),
+            Link(
+                frames.run_name(r.manifest).title,
+                root + frames.map.run(r.manifest.run_id),
+            ),
             tuple(
                 Link(address.rsplit("/", 1)[-1], root + address)
                 for address in offered[r.manifest.run_id]
@@ -58,9 +61,10 @@ def data(
 def patterns(theme: Theme, frames: Frames) -> PatternsPage:
     """Return every component once, made from fixed samples."""
     path = "patterns.html"
-    manifest = samples.manifest()
-    separate = samples.manifest("multiple_choice_separate_original")
-    articles = Articles(manifest, _keep_nothing)
+    shown_run = samples.summary()
+    manifest = shown_run.manifest
+    separate = samples.summary("multiple_choice_separate_original")
+    articles = Articles(shown_run, _keep_nothing)
     others = Articles(separate, _keep_nothing)
     made = [articles.article(view) for view in samples.instances()]
     made += [others.article(view) for view in samples.choices()]
@@ -81,10 +85,10 @@ def patterns(theme: Theme, frames: Frames) -> PatternsPage:
         board=boards.board(
             shown.columns, shown.rows, frames.map, path, "A leaderboard of samples"
         ),
-        stats=next(iter(runview.tables(samples.stats(), manifest))),
+        stats=next(iter(runview.tables(samples.stats(), manifest, samples.METRIC))),
         chart=charts.dot_plot(dots, metric, "Accuracy of the samples"),
         facts=runview.adapter_facts(manifest.spec.adapter, samples.defaults())[0],
-        runs=(views.run_line(samples.summary(), frames, path),),
+        runs=(views.run_line(shown_run, frames, path),),
         shared=articles.take_shared(),
         articles=rendered,
         legend=True,

@@ -62,15 +62,17 @@ class SiteMap:
         scenarios: Iterable[str],
         models: Iterable[str],
         runs: Iterable[str],
+        families: Iterable[str] = (),
     ) -> None:
         self._groups = assign(groups)
+        self._families = assign(families)
         self._scenarios = assign(scenarios)
         self._models = assign(models)
         self._runs = assign(runs)
 
     def board(self, group: str, family: str) -> str:
         """Return the leaderboard of a group and a family of metrics."""
-        return f"groups/{self._groups[group]}/{slug(family)}.html"
+        return f"groups/{self._groups[group]}/{self._families[family]}.html"
 
     def scenario(self, name: str) -> str:
         """Return a scenario's page; '' if the site has none."""

@@ -1,8 +1,8 @@
-"""Separate multiple choice: each option with the score that decides, and the choice."""
+"""Separate multiple choice: each option with the score that decided, as the metric says."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from helmsite.render.formats import MINUS
 from helmsite.render.parts import Option
@@ -15,51 +15,63 @@ if TYPE_CHECKING:
 ORIGINAL = "multiple_choice_separate_original"
 CALIBRATED = "multiple_choice_separate_calibrated"
 OPTION_METHODS = {ORIGINAL, CALIBRATED}
+METRIC = "exact_match"
 
 
-def rule(method: str) -> str:
-    """Return how the choice is made, in words."""
+class Decided(NamedTuple):
+    """What the metric kept: the score of each reference, and which were chosen."""
+
+    scores: list[float]
+    chosen: list[int]
+
+
+def rule(trial: TrialView, method: str) -> str:
+    """Return how the choice was made, in words; '' where the metric did not keep it."""
+    decided = _decided(trial)
+    if decided is None:
+        return ""
+    tie = " (a tie: each counts its share)" if len(decided.chosen) > 1 else ""
     if method == CALIBRATED:
-        return "Chosen: the largest rise of the log-probability by the question"
-    return "Chosen: the highest log-probability per token"
+        return f"Chosen: the largest rise of the log-probability by the question{tie}"
+    return f"Chosen: the highest log-probability per token{tie}"
 
 
-def options(trial: TrialView, instance: Instance, method: str) -> tuple[Option, ...]:
+def options(trial: TrialView, instance: Instance) -> tuple[Option, ...]:
     """Return a trial's options in the order of the references."""
     answers: dict[tuple[str, int], Completion] = {}
     for view in trial.requests:
         if view.replies:
             key = (view.request.mode, view.request.reference_index)
             answers.setdefault(key, view.replies[0].completion)
-    rows = []
-    for i, reference in enumerate(instance.references):
-        own = answers.get(("original", i))
-        prior = answers.get(("calibration", i))
-        rows.append((reference, own, prior, _score(own, prior, method)))
-    best = max((s for *_, s in rows if s is not None), default=None)
+    decided = _decided(trial)
+    scores = dict(enumerate(decided.scores)) if decided else {}
     return tuple(
         Option(
             text=visible(reference.text[:2000]),
             correct=reference.is_correct,
-            chosen=score is not None and score == best,
-            score=_number(score),
-            logprob=_number(own.logprob if own else None),
-            calibration=_number(prior.logprob if prior else None),
+            chosen=decided is not None and i in decided.chosen,
+            score=_number(scores.get(i)),
+            logprob=_number(_logprob(answers.get(("original", i)))),
+            calibration=_number(_logprob(answers.get(("calibration", i)))),
         )
-        for reference, own, prior, score in rows
+        for i, reference in enumerate(instance.references)
     )
 
 
-def _score(
-    own: Completion | None, prior: Completion | None, method: str
-) -> float | None:
-    if own is None or own.logprob is None:
-        return None
-    if method == CALIBRATED:
-        if prior is None or prior.logprob is None:
-            return None
-        return own.logprob - prior.logprob
-    return own.logprob / len(own.tokens) if own.tokens else None
+def _decided(trial: TrialView) -> Decided | None:
+    for score in trial.scores:
+        kept = score.details
+        if score.metric == METRIC and {"scores", "chosen"} <= kept.keys():
+            return Decided(kept["scores"], kept["chosen"])
+    return None
+
+
+def _logprob(completion: Completion | None) -> float | None:
+    """Return the sum that the model's side reports, or that of its tokens."""
+    if completion is None or completion.logprob is not None:
+        return completion.logprob if completion else None
+    values = [v for v in completion.token_logprobs or () if v is not None]
+    return sum(values) if values else None
 
 
 def _number(value: float | None) -> str:

@@ -44,7 +44,10 @@ class Bar(Record, frozen=True):
 
 
 class CellView(Record, frozen=True):
-    """A table's cell. `sort` is its number as text, '' for a hole (sorted last)."""
+    """A table's cell. `sort` is its number as text, '' for a hole (sorted last).
+
+    `more` leads to the runs that could have filled the cell and are not shown in it.
+    """
 
     text: str
     sort: str = ""
@@ -54,6 +57,7 @@ class CellView(Record, frozen=True):
     best: bool = False
     bar: Bar | None = None
     part: str = ""
+    more: Link | None = None
 
 
 class ColumnView(Record, frozen=True):
@@ -81,7 +85,8 @@ class RowView(Record, frozen=True):
 class Board(Record, frozen=True):
     """Models × columns. `holes` are the kinds of holes that occur, with their meaning.
 
-    `mixed` says that a row holds numbers of several runs (marked with †).
+    `mixed` says that a row holds numbers of several runs (marked with †), `others` that
+    a cell leads to runs that are not shown. `keys` explain what else is in its cells.
     """
 
     caption: str
@@ -91,15 +96,21 @@ class Board(Record, frozen=True):
     bands: bool = False
     holes: tuple[str, ...] = ()
     mixed: bool = False
+    others: bool = False
+    keys: tuple[str, ...] = ()
 
 
 class Stats(Record, frozen=True):
-    """A small table of a run's aggregates; `first` heads the column of row names."""
+    """A small table of a run's aggregates; `first` heads the column of row names.
+
+    `folded` ones stay closed until somebody asks for them.
+    """
 
     caption: str
     first: str
     columns: tuple[ColumnView, ...]
     rows: tuple[RowView, ...]
+    folded: bool = False
 
 
 class Fact(Record, frozen=True):
@@ -134,6 +145,13 @@ class Clip(Record, frozen=True):
     html: Markup
     characters: int
     file: str = ""
+
+
+class Said(Record, frozen=True):
+    """One message of a conversation: the name of its role, and its text."""
+
+    name: str
+    text: Clip
 
 
 class PromptView(Record, frozen=True):
@@ -203,11 +221,14 @@ class RequestBlock(Record, frozen=True):
     prompt: PromptView
     replies: tuple[ReplyBlock, ...]
     notes: tuple[str, ...] = ()
-    messages: tuple[Fact, ...] = ()
+    messages: tuple[Said, ...] = ()
 
 
 class Option(Record, frozen=True):
-    """An option of separate multiple choice with the score that decides."""
+    """An option of separate multiple choice with the score that decided.
+
+    Where the metric kept no scores, `score` is '' and nothing is `chosen`.
+    """
 
     text: Markup
     correct: bool
@@ -221,7 +242,8 @@ class TrialBlock(Record, frozen=True):
     """One trial: verdicts on the whole, options or requests.
 
     `label` names the trial or, where there is only one, what it holds. `verdicts` are the
-    main metric's and those that differ from it, `more` are the others.
+    main metric's and those that differ from it, `more` are the others. `rule` says how an
+    option was chosen, '' where the metric kept no scores of the options.
     """
 
     label: str
@@ -251,6 +273,6 @@ class Article(Record, frozen=True):
     perturbation: str
     input: Clip
     input_label: str
-    messages: tuple[Fact, ...]
+    messages: tuple[Said, ...]
     references: tuple[ReferenceView, ...]
     trials: tuple[TrialBlock, ...]

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 PER_PAGE = 50
 PAGE_BYTES = 400_000
+BOM = "\ufeff"  # without it, servers' text files are read as windows-1252
 
 
 def write_run(
@@ -34,7 +35,7 @@ def write_run(
     """Write a run's page, its pages of instances and its score index; return how many."""
     manifest = page.summary.manifest
     download = "data/index.html" if offered.get(manifest.run_id) else ""
-    index, spans = ScoreIndex(manifest), []
+    index, spans = ScoreIndex(page.summary), []
     if manifest.scenario.publication == "full":
         found = results.instances(manifest.run_id)
         spans = write_instances(page.summary, found, index, theme, frames, writer)
@@ -58,7 +59,7 @@ def write_instances(
     manifest = summary.manifest
     folder = frames.map.run(manifest.run_id).rsplit("/", 1)[0]
     articles = Articles(
-        manifest, lambda name, text: writer.write(f"{folder}/{name}", text)
+        summary, lambda name, text: writer.write(f"{folder}/{name}", BOM + text)
     )
     spans: list[tuple[int, int]] = []
 

@@ -32,18 +32,12 @@ WITHHELD = (
 Names = dict[str, "MetricFacts"]
 
 
-def title(manifest: Manifest) -> str:
-    """Return a run's title: the model on the scenario."""
-    model = plain(manifest.card.title or manifest.card.name)
-    return f"{model} on {sentences.scenario_title(manifest.scenario)}"
-
-
 def frame(manifest: Manifest, frames: Frames, page: int | None = None) -> Frame:
-    """Return the frame of a run's page; it depends on the run alone."""
+    """Return the frame of a run's page; runs that are like it change its title alone."""
     path = frames.map.run(manifest.run_id, page)
     root = up(path)
     crumbs = [Link("Runs", root + "runs/index.html")]
-    name = title(manifest)
+    name = frames.run_name(manifest).title
     if page is not None:
         crumbs.append(Link(name, "index.html"))
         name = f"Instances of {name}, page {page}"
@@ -80,7 +74,7 @@ def run(
         sentence=sentences.run(page.summary),
         links=tuple(links),
         warnings=tuple(plain(w) for w in manifest.warnings),
-        stats=tuple(tables(page.stats, manifest)),
+        stats=tuple(tables(page.stats, manifest, page.summary.main_metric)),
         differs=differs,
         settings=settings,
         provenance=tuple(_provenance(manifest)),
@@ -114,7 +108,7 @@ def instances(
         number=number,
         previous=f"{number - 1}.html" if number > 1 else "",
         following="" if last else f"{number + 1}.html",
-        run=Link(title(manifest), "index.html"),
+        run=Link(frames.run_name(manifest).title, "index.html"),
         index="index.js",
         legend=any("data-l=" in article for article in parts[1]),
     )
@@ -189,34 +183,58 @@ def _provenance(manifest: Manifest) -> Iterable[Fact]:
     return (Fact(name, plain(value)) for name, value in known if value)
 
 
-def tables(stats: Sequence[Stat], manifest: Manifest) -> Iterable[Stats]:
-    """Return a run's aggregates as tables: by split, group, perturbation and trial."""
+def tables(
+    stats: Sequence[Stat], manifest: Manifest, main: MetricFacts | None
+) -> Iterable[Stats]:
+    """Return a run's aggregates as tables: by split, group, perturbation and trial.
+
+    The main metric comes first, then family by family; what describes the requests
+    rather than the answers (counts and `general_information`) is in a last table, to
+    fold away.
+    """
     metrics: Names = {m.name: m for m in manifest.metrics}
     order = {m.name: i for i, m in enumerate(manifest.metrics)}
-    main = manifest.scenario.main_metric
+    found = {m.family for m in manifest.metrics}
+    families = {name: i for i, name in enumerate(formats.families(sorted(found)))}
+    first_name = main.name if main else ""
 
-    def place(stat: Stat) -> tuple[bool, int, str, str]:
+    def place(stat: Stat) -> tuple[bool, int, int, str, str]:
+        facts = metrics.get(stat.metric)
         return (
-            stat.metric != main,
-            order.get(stat.metric, 999),
+            stat.metric != first_name,
+            families[facts.family] if facts else len(families),
+            order.get(stat.metric, len(order)),
             stat.metric,
             stat.scorer,
         )
+
+    def general(stat: Stat) -> bool:
+        facts = metrics.get(stat.metric)
+        if facts is None or stat.metric == first_name:
+            return False
+        counted = facts.family == "efficiency" and facts.higher_is_better is None
+        return counted or facts.family == formats.LAST_FAMILY
 
     ordered = sorted(stats, key=place)
     across = [s for s in ordered if s.trial == -1]
     whole = [s for s in across if not s.sub_split and not s.perturbation]
     split = manifest.scenario.main_split
     main_split = [s for s in ordered if s.split == split] or ordered
-    if whole:
-        yield _by_metric(whole, metrics)
+    told = [s for s in whole if not general(s)]
+    described = [s for s in whole if general(s)]
+    if told:
+        yield _by_metric("By split", told, metrics)
     for caption, first, chosen, key in (
         ("By group", "Group", _groups(main_split), _sub_split),
         ("Under perturbations", "Perturbation", _perturbed(main_split), _perturbation),
         ("By trial", "Trial", _trials(main_split), _trial),
     ):
-        if chosen:
-            yield _by_row(caption, first, chosen, metrics, key)
+        telling = [s for s in chosen if not general(s)]
+        if telling:
+            yield _by_row(caption, first, telling, metrics, key)
+    if described:
+        made = _by_metric("What was asked and how it ended", described, metrics)
+        yield msgspec.structs.replace(made, folded=bool(told))
 
 
 def _groups(stats: Sequence[Stat]) -> list[Stat]:
@@ -287,7 +305,7 @@ def _cell(stat: Stat | None, metrics: Names) -> CellView:
     )
 
 
-def _by_metric(stats: Sequence[Stat], metrics: Names) -> Stats:
+def _by_metric(caption: str, stats: Sequence[Stat], metrics: Names) -> Stats:
     splits = list(dict.fromkeys(s.split for s in stats))
     rows: dict[tuple[str, str, str], dict[str, Stat]] = {}
     for stat in stats:
@@ -309,7 +327,7 @@ def _by_metric(stats: Sequence[Stat], metrics: Names) -> Stats:
             )
         )
     columns = tuple(ColumnView(slug(s) or "all", s or "all") for s in splits)
-    return Stats("By split", "Metric", columns, tuple(views))
+    return Stats(caption, "Metric", columns, tuple(views))
 
 
 def _by_row(

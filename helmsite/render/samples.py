@@ -107,10 +107,10 @@ def manifest(method: Method = "multiple_choice_joint") -> Manifest:
     )
 
 
-def summary() -> RunSummary:
+def summary(method: Method = "multiple_choice_joint") -> RunSummary:
     """Return the run as a line of a list."""
     cell = Cell(0.667, 0.2, 0.94, 3, 4, "", heat=6)
-    return RunSummary(manifest(), cell, METRIC, n_instances=4, n_trials=1)
+    return RunSummary(manifest(method), cell, METRIC, n_instances=4, n_trials=1)
 
 
 def stats() -> tuple[Stat, ...]:
@@ -252,5 +252,7 @@ def choices() -> tuple[InstanceView, ...]:
             tokens=(text,), token_logprobs=(logprob,), logprob=logprob
         )
         requests.append(RequestView(request, (ReplyView(completion, 0),)))
-    trial = TrialView(0, tuple(requests), (_score(5, 1.0),))
+    kept = {"scores": [-7.5, -2.25], "chosen": [1]}
+    score = structs.replace(_score(5, 1.0), details=kept)
+    trial = TrialView(0, tuple(requests), (score,))
     return (InstanceView(_instance(5), (trial,)),)

@@ -13,15 +13,15 @@ from helmsite.render.tokens import script_json
 from helmsite.render.verdicts import outcome
 
 if TYPE_CHECKING:
-    from helmsite.query.rows import InstanceView
-    from helmsite.schema import Manifest
+    from helmsite.query.rows import InstanceView, RunSummary
 
 
 class ScoreIndex:
     """Collects one row per instance in the order of the pages."""
 
-    def __init__(self, manifest: Manifest) -> None:
-        self._manifest = manifest
+    def __init__(self, run: RunSummary) -> None:
+        self._run_id = run.manifest.run_id
+        self._main = run.main_metric
         self._ids: list[str] = []
         self._anchors: dict[int, str] = {}
         self._starts: list[int] = []
@@ -49,7 +49,7 @@ class ScoreIndex:
         name = anchor(instance.instance_id, instance.perturbation)
         if name != f"i-{instance.instance_id}":
             self._anchors[row] = name
-        outcomes = {t.trial: outcome(t, self._manifest) for t in view.trials}
+        outcomes = {t.trial: outcome(t, self._main) for t in view.trials}
         self._trials.update(dict.fromkeys(outcomes))
         self._codes.append("".join(code for code, _ in outcomes.values()))
         values = [v for _, v in outcomes.values() if v is not None]
@@ -69,7 +69,7 @@ class ScoreIndex:
     def script(self) -> str:
         """Return the script."""
         payload = {
-            "run": self._manifest.run_id,
+            "run": self._run_id,
             "ids": self._ids,
             "anchors": self._anchors,
             "starts": self._starts,

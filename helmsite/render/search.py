@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from helmsite.render.runview import title
-from helmsite.render.sentences import method, scenario_title
+from helmsite.render.sentences import scenario_title
 from helmsite.render.text import plain
 from helmsite.render.tokens import script_json
 
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from helmsite.query.rows import ModelSummary, RunSummary, ScenarioSummary
-    from helmsite.render.names import SiteMap
+    from helmsite.render.frames import Frames
 
 MOST_RUNS = 5000
 
@@ -22,9 +21,10 @@ def script(
     scenarios: Sequence[ScenarioSummary],
     models: Sequence[ModelSummary],
     runs: Sequence[RunSummary],
-    site: SiteMap,
+    frames: Frames,
 ) -> str:
     """Return a script that names every scenario, model and (up to 5000) runs."""
+    site = frames.map
     rows = [
         [
             "scenario",
@@ -46,7 +46,7 @@ def script(
     rows += [
         [
             "run",
-            f"{title(r.manifest)}, {method(r.manifest.spec.adapter)}",
+            frames.run_name(r.manifest).title,
             r.manifest.run_id,
             site.run(r.manifest.run_id),
         ]

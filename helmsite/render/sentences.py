@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         RunSummary,
         ScenarioPage,
     )
-    from helmsite.schema import AdapterSpec, ScenarioFacts
+    from helmsite.schema import AdapterSpec, ModelCard, ScenarioFacts
 
 METHODS = {
     "generation": "generation",
@@ -27,6 +27,10 @@ METHODS = {
     "language_modeling": "language modelling",
     "": "method unknown",
 }
+UNSCORED = (
+    "No run of the archive has a score yet. Add scores with `helmsite score`, then build "
+    "the site again; the runs are listed under Runs."
+)
 EMPTY = "The archive has no runs yet. Make some with `helmsite run`, then build the site again."
 
 
@@ -59,7 +63,9 @@ def board(shown: Leaderboard) -> str:
     leader = rated[0]
     rate = formats.rough(leader.win_rate or 0.0, "share")
     columns = formats.count(leader.win_rate_columns, "column")
-    tied = [r for r in rated if r.win_rate == leader.win_rate]
+    tied = [
+        r for r in rated if round((r.win_rate or 0) - (leader.win_rate or 0), 9) == 0
+    ]
     names = [plain(r.card.title or r.card.name) for r in tied]
     if len(tied) == len(rated) > 1:
         return f"{start} All of them have the same mean win rate, {rate}."
@@ -95,17 +101,38 @@ def _tied(leader: LeaderboardRow, rows: Sequence[LeaderboardRow]) -> str:
     return f"; {formats.count(others, 'other model')} cannot be told apart from it"
 
 
+def main_column(page: ScenarioPage) -> int | None:
+    """Return the place of a scenario's main metric among its columns, None without one."""
+    main = next((r.main_metric for r in page.runs if r.main_metric), None)
+    found = (
+        place
+        for place, column in enumerate(page.columns)
+        if main and column.metric.name == main.name and not column.perturbation
+    )
+    return next(found, None)
+
+
+def leaders(page: ScenarioPage) -> tuple[ModelCard, ...]:
+    """Return the models with the best main value: several if they are equal to 9 digits.
+
+    None without a good direction or a value.
+    """
+    place = main_column(page)
+    better = None if place is None else page.columns[place].metric.higher_is_better
+    values = [
+        (round(v, 9), row.card)
+        for row in page.rows
+        if place is not None and (v := row.cells[place].value) is not None
+    ]
+    if better is None or not values:
+        return ()
+    top = (max if better else min)(value for value, _ in values)
+    return tuple(card for value, card in values if value == top)
+
+
 def scenario(page: ScenarioPage) -> str:
     """Return the sentence of a scenario's page."""
-    name = page.facts.main_metric
-    place = next(
-        (
-            i
-            for i, c in enumerate(page.columns)
-            if c.metric.name == name and not c.perturbation
-        ),
-        None,
-    )
+    place = main_column(page)
     models = formats.count(len(page.rows), "model")
     verb = "was" if len(page.rows) == 1 else "were"
     start = f"{models} {verb} run on {scenario_title(page.facts)}"
@@ -117,11 +144,14 @@ def scenario(page: ScenarioPage) -> str:
     metric = page.columns[place].metric
     values = sorted((r.cells[place].value or 0.0) for r in scored)
     label = _lower(metric.title)
+    left = len(page.rows) - len(scored)
+    without = f"; {left:,} without a value" if left else ""
     if values[0] == values[-1]:
         each = "" if len(scored) == 1 else " for each of them"
-        return f"{start}: {label} {formats.rough(values[0], metric.format)}{each}."
+        value = formats.rough(values[0], metric.format)
+        return f"{start}: {label} {value}{'' if left else each}{without}."
     low, high = (formats.rough(v, metric.format) for v in (values[0], values[-1]))
-    return f"{start}: {label} from {low} to {high}."
+    return f"{start}: {label} from {low} to {high}{without}."
 
 
 def _lower(title: str) -> str:
@@ -133,13 +163,16 @@ def model(page: ModelPage) -> str:
     """Return the sentence of a model's page."""
     name = plain(page.card.title or page.card.name)
     ranked = [r for r in page.results if r.rank is not None and r.of > 1]
-    first = sum(1 for r in ranked if r.rank is not None and r.rank < 2)
+    alone = sum(r.rank == 1 for r in ranked)
     tried = sum(r.cell.missing != "not run" for r in page.results)
     start = f"{name} has {formats.count(len(page.runs), 'run')} on {formats.count(tried, 'scenario')}"
     if not ranked:
         return f"{start}; no other model shares one of them."
-    of = formats.count(len(ranked), "scenario")
-    return f"{start}. It ranks first on {first or 'none'} of the {of} that it shares with other models."
+    shared = formats.count(len(ranked), "scenario")
+    if len(ranked) == 1:
+        where = "is" if alone else "is not"
+        return f"{start}. It {where} the best alone on the one that it shares with other models."
+    return f"{start}. It is the best alone on {alone or 'none'} of the {shared} that it shares with other models."
 
 
 def run(summary: RunSummary) -> str:

@@ -50,6 +50,25 @@ def visible(text: str) -> Markup:
     return Markup(CONTROLS.sub(_symbol, safe))  # noqa: S704 (escaped above)
 
 
+def blank(text: str) -> Markup:
+    """Return a text of white space alone with a sign for each character.
+
+    As in `visible`, `data-c` holds the true code point; a line still ends where it ends.
+    """
+    made = Markup("")
+    for character in text:
+        sign = SIGNS.get(character)
+        shown = (
+            Markup('<i class="cc ws" data-c="{:x}">{}</i>').format(
+                ord(character), sign.rstrip("\n")
+            )
+            if sign
+            else visible(character)
+        )
+        made += shown
+    return made
+
+
 def plain(text: str) -> str:
     """Return a text for a title or an attribute: no control character, one line."""
     flat = re.sub(r"[\t\n\r]+", " ", text)

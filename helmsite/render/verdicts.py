@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from helmsite.query.rows import TrialView
-    from helmsite.schema import Manifest, MetricFacts, Score
+    from helmsite.schema import MetricFacts, Score
 
 UNKNOWN = {
     "failed": ("failed", "!", "request failed"),
@@ -84,14 +84,13 @@ def verdicts(
     return tuple(shown), tuple(v for v in made if v not in shown)
 
 
-def outcome(trial: TrialView, manifest: Manifest) -> tuple[str, float | None]:
-    """Return a trial's code and value under the scenario's main metric.
+def outcome(trial: TrialView, metric: MetricFacts | None) -> tuple[str, float | None]:
+    """Return a trial's code and value under the main metric.
 
     Codes: 1 right, 0 wrong, p partly right, f failed, n a number that is no verdict,
     - not scored. A score of the whole instance counts before those of its completions.
     """
-    main = manifest.scenario.main_metric
-    facts = next((m for m in manifest.metrics if m.name == main), None)
+    main = metric.name if metric else ""
     found = [s for s in trial.scores if s.metric == main]
     replies = [r for q in trial.requests for r in q.replies]
     found = found or [s for r in replies for s in r.scores if s.metric == main]
@@ -101,7 +100,7 @@ def outcome(trial: TrialView, manifest: Manifest) -> tuple[str, float | None]:
         broken = broken or any(r.completion.error for r in replies)
         return ("f" if broken else "-"), None
     value = sum(values) / len(values)
-    if not is_verdict(facts):
+    if not is_verdict(metric):
         return "n", value
     return ("1" if value >= 1 else "0" if value <= 0 else "p"), value
 

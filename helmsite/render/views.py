@@ -24,7 +24,7 @@ from helmsite.render.parts import CellView, Clip, Fact, Link, RunLine
 from helmsite.render.text import HEAD, TAIL, plain, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from helmsite.query.rows import (
         Group,
@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 WIN_RULE = (
     "Mean win rate: in each column, the share of the other models with a value that this "
     "one beats (a tie counts half), averaged over the columns that have a good direction. "
-    "The small number says how many columns it rests on."
+    "Small beside it: how many columns it rests on and, where a model has no value in "
+    "some, in how many it has one."
 )
 
 
@@ -85,13 +86,17 @@ def leaderboard(
     )
 
 
-def scenarios(rows: Sequence[ScenarioSummary], frames: Frames) -> ScenariosPage:
-    """Return the list of scenarios."""
+def scenarios(
+    rows: Sequence[ScenarioSummary],
+    best: Mapping[str, Sequence[ModelCard]],
+    frames: Frames,
+) -> ScenariosPage:
+    """Return the list of scenarios; `best` are each one's models with the best value."""
     path = "scenarios/index.html"
-    root, site = up(path), frames.map
+    site = frames.map
     lines = []
     for row in rows:
-        model = row.best_model
+        cards = best.get(row.facts.name, ())
         metric = row.main_metric
         href = link(path, site.run(row.best.run_id))
         lines.append(
@@ -108,11 +113,7 @@ def scenarios(rows: Sequence[ScenarioSummary], frames: Frames) -> ScenariosPage:
                 instances=row.n_instances,
                 metric=plain(metric.title) if metric else "",
                 best=boards.cell_view(row.best, metric, href),
-                best_model=Link(
-                    plain(frames.model_title(model)), root + site.model(model)
-                )
-                if site.model(model)
-                else None,
+                best_model=_leader(row, cards, path, frames),
             )
         )
     sentence = sentences.counted(
@@ -123,6 +124,20 @@ def scenarios(rows: Sequence[ScenarioSummary], frames: Frames) -> ScenariosPage:
     return ScenariosPage(
         frames.frame(path, "Scenarios", "Scenarios"), sentence, tuple(lines)
     )
+
+
+def _leader(
+    row: ScenarioSummary, cards: Sequence[ModelCard], path: str, frames: Frames
+) -> Link | None:
+    """Return the model with the best value, or how many share it."""
+    if len(cards) > 1:
+        every = "all " if len(cards) == row.n_models else ""
+        words = f"{every}{formats.count(len(cards), 'model')}"
+        return Link(words, link(path, frames.map.scenario(row.facts.name)))
+    if not cards:
+        return None
+    name = cards[0].name
+    return Link(plain(frames.model_title(name)), link(path, frames.map.model(name)))
 
 
 def scenario(page: ScenarioPage, frames: Frames) -> ScenarioView:
@@ -140,7 +155,7 @@ def scenario(page: ScenarioPage, frames: Frames) -> ScenarioView:
         ("Language", taxonomy.language, ""),
         ("Licence", facts.licence, ""),
         ("Source", facts.url, facts.url),
-        ("Main metric", f"{facts.main_metric} on {facts.main_split}", ""),
+        ("Main metric", _main_words(page), ""),
     ]
     withheld = facts.publication == "aggregates"
     example = page.example.prompt if page.example and not withheld else ""
@@ -171,15 +186,20 @@ def scenario(page: ScenarioPage, frames: Frames) -> ScenarioView:
     )
 
 
+def _main_words(page: ScenarioPage) -> str:
+    place = sentences.main_column(page)
+    if place is None:
+        return ""
+    column = page.columns[place]
+    on = f" on {column.split}" if column.split else ""
+    return f"{column.metric.name}{on}"
+
+
 def _scenario_chart(page: ScenarioPage, frames: Frames, path: str) -> Markup:
-    main = [
-        i
-        for i, c in enumerate(page.columns)
-        if c.metric.name == page.facts.main_metric and not c.perturbation
-    ]
-    if not main:
+    place = sentences.main_column(page)
+    if place is None:
         return Markup("")
-    place, metric = main[0], page.columns[main[0]].metric
+    metric = page.columns[place].metric
     dots = [
         charts.Dot(
             label=plain(row.card.title or row.card.name),
@@ -221,7 +241,10 @@ def models(rows: Sequence[ModelSummary], frames: Frames) -> ModelsPage:
             rate = formats.value(row.win_rate, "share")
             over = f"over {formats.count(row.win_rate_columns, 'column')}"
             win = CellView(
-                rate, repr(round(row.win_rate, 9)), over, part=f"{row.win_rate_columns}"
+                rate,
+                repr(round(row.win_rate, 9)),
+                over,
+                part=f"over {row.win_rate_columns}",
             )
         lines.append(
             ModelLine(
@@ -239,7 +262,9 @@ def models(rows: Sequence[ModelSummary], frames: Frames) -> ModelsPage:
                 win=win,
             )
         )
-    sentence = sentences.counted("model", len(lines), ", best mean win rate first")
+    rated = any(row.win_rate is not None for row in rows)
+    order = ", best mean win rate first" if rated else ""
+    sentence = sentences.counted("model", len(lines), order)
     return ModelsPage(frames.frame(path, "Models", "Models"), sentence, tuple(lines))
 
 
@@ -257,7 +282,7 @@ def model(page: ModelPage, frames: Frames) -> ModelView:
         sentence=sentences.model(page),
         description=card.description,
         facts=_card(card),
-        results=tuple(_result(r, frames, path) for r in page.results),
+        results=tuple(_result(r, card, frames, path) for r in page.results),
         runs=runs_table(page.runs, frames, path),
     )
 
@@ -278,9 +303,12 @@ def _card(card: ModelCard) -> tuple[Fact, ...]:
     return tuple(Fact(n, plain(v), href=h) for n, v, h in known if v)
 
 
-def _result(result: ModelResult, frames: Frames, path: str) -> ModelRow:
+def _result(
+    result: ModelResult, card: ModelCard, frames: Frames, path: str
+) -> ModelRow:
     column = result.column
     metric = column.metric
+    ranked = result.rank is not None and result.of > 1
     return ModelRow(
         scenario=Link(
             sentences.scenario_title(column.scenario),
@@ -293,9 +321,10 @@ def _result(result: ModelResult, frames: Frames, path: str) -> ModelRow:
             metric,
             link(path, frames.map.run(result.cell.run_id)),
             _whole(metric),
+            boards.runs_of(frames.map, path, column.scenario.name, card),
         ),
-        rank="" if result.rank is None else f"{result.rank:g} of {result.of}",
-        rank_sort="" if result.rank is None else f"{result.rank:g}",
+        rank=f"{result.rank:g} of {result.of}" if ranked else "",
+        rank_sort=f"{result.rank:g}" if ranked else "",
     )
 
 
@@ -326,6 +355,7 @@ def run_line(row: RunSummary, frames: Frames, path: str) -> RunLine:
     manifest, metric = row.manifest, row.main_metric
     site = frames.map
     href = link(path, site.run(manifest.run_id))
+    how = sentences.method(manifest.spec.adapter, row.n_trials)
     return RunLine(
         run_id=manifest.run_id,
         href=href,
@@ -337,7 +367,7 @@ def run_line(row: RunSummary, frames: Frames, path: str) -> RunLine:
             plain(manifest.card.title or manifest.card.name),
             link(path, site.model(manifest.card.name)),
         ),
-        method=sentences.method(manifest.spec.adapter, row.n_trials),
+        method="; ".join(p for p in (how, frames.run_name(manifest).differs) if p),
         suite=plain(manifest.suite),
         metric=plain(metric.title) if metric else "",
         cell=boards.cell_view(row.main, metric, href),

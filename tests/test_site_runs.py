@@ -1,0 +1,281 @@
+"""Runs that are alike, cells with several runs, and the tables of a run's numbers."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from msgspec import structs
+
+from helmsite.config import SiteConfig
+from helmsite.query.rows import Cell, Group, LeaderboardRow, RunSummary
+from helmsite.render import build, samples, sentences
+from helmsite.render.board import board, win_view
+from helmsite.render.names import SiteMap
+from helmsite.render.runnames import run_names
+from helmsite.render.runview import tables
+from helmsite.schema import MetricFacts, Stat, preset
+from tests.site_source import EXACT, RUNTIME, SCENARIOS, FakeResults
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def run_like(
+    run_id: str, method: str = "multiple_choice_joint", **manifest: object
+) -> RunSummary:
+    summary = samples.summary()
+    spec = structs.replace(summary.manifest.spec, adapter=preset(method))  # type: ignore[arg-type]
+    changed = {"run_id": run_id, "spec": spec, **manifest}
+    return structs.replace(
+        summary, manifest=structs.replace(summary.manifest, **changed)
+    )
+
+
+# ---- Names
+
+
+def test_a_single_run_is_called_by_its_model_and_scenario() -> None:
+    assert run_names([run_like("r1")])["r1"].title == "Alder 3B on Colours"
+
+
+def test_runs_that_differ_in_method_say_how_they_were_asked() -> None:
+    named = run_names(
+        [run_like("r1"), run_like("r2", "multiple_choice_separate_original")]
+    )
+    assert [n.title for n in named.values()] == [
+        "Alder 3B on Colours (5-shot, joint multiple choice)",
+        "Alder 3B on Colours (zero-shot, separate multiple choice)",
+    ]
+    assert [n.differs for n in named.values()] == ["", ""]
+
+
+def test_runs_of_one_method_say_what_else_differs() -> None:
+    first = run_like("r1")
+    adapter = structs.replace(first.manifest.spec.adapter, max_tokens=7)
+    spec = structs.replace(first.manifest.spec, adapter=adapter)
+    named = run_names([first, run_like("r2", spec=spec)])
+    assert named["r2"].differs == "max_tokens = 7"
+    assert named["r2"].title.endswith("(5-shot, joint multiple choice, max_tokens = 7)")
+    suites = run_names([first, run_like("r2", suite="other")])
+    assert suites["r2"].differs == "suite other"
+
+
+def test_equal_runs_have_their_ids_as_the_last_resort() -> None:
+    named = run_names([run_like("r1"), run_like("r2"), run_like("r3", suite="s")])
+    assert named["r2"].differs.endswith("r2")
+    assert len({n.title for n in named.values()}) == 3
+
+
+class TwoMethods(FakeResults):
+    """Every run of the first scenario twice: joint and separate."""
+
+    def __init__(self) -> None:
+        super().__init__(2, SCENARIOS[:1], 2)
+        for summary in list(self.summaries):
+            spec = structs.replace(
+                summary.manifest.spec,
+                adapter=preset("multiple_choice_separate_original"),
+            )
+            manifest = structs.replace(
+                summary.manifest,
+                run_id=summary.manifest.run_id.replace("r0", "r1"),
+                spec=spec,
+            )
+            self.summaries.append(structs.replace(summary, manifest=manifest))
+
+
+def test_titles_breadcrumbs_and_the_search_tell_runs_apart(tmp_path: Path) -> None:
+    out = tmp_path / "site"
+    build(TwoMethods(), out, SiteConfig())
+    titles = {}
+    for page in sorted(out.glob("runs/r*/index.html")):
+        (heading,) = re.findall("<h1>(.*)</h1>", page.read_text())
+        titles[page.parent.name] = heading
+    assert len(set(titles.values())) == 4
+    assert titles["r1000000000000000"] == (
+        "Willow 7B on General knowledge (zero-shot, separate multiple choice)"
+    )
+    instances = (out / "runs" / "r1000000000000000" / "1.html").read_text()
+    crumbs = re.search(r'<nav class="crumbs".*?</nav>', instances, re.DOTALL)
+    assert crumbs
+    assert titles["r1000000000000000"] in crumbs[0]
+    index = (out / "static" / "search-index.js").read_text()
+    assert all(title in index for title in titles.values())
+
+
+# ---- Cells
+
+
+def test_other_runs_of_a_cell_are_one_link_away(tmp_path: Path) -> None:
+    out = tmp_path / "site"
+    build(FakeResults(models=2), out, SiteConfig())
+    front = (out / "index.html").read_text()
+    target = "scenarios/knowledge/index.html?runs-here.q=Willow%207B#runs-here"
+    assert f'<a href="{target}" title="1 other run of this model' in front
+    assert "+n: so many other runs of the model" in front
+    scenario = (out / "scenarios" / "knowledge" / "index.html").read_text()
+    assert scenario.count('href="?runs-here.q=Willow%207B#runs-here"') == 1
+    model = (out / "models" / "demo-willow-7b" / "index.html").read_text()
+    assert f'href="../../{target}"' in model
+
+
+def row(coverage: float, over: int, columns: int) -> LeaderboardRow:
+    cells = FakeResults(1).leaderboard("core").rows[0].cells[:1] * columns
+    card = FakeResults(1).cards[0]
+    return LeaderboardRow(card, cells, 0.5, over, coverage)
+
+
+def test_coverage_stands_beside_the_win_rate_where_it_is_not_full() -> None:
+    assert win_view(row(1.0, 6, 6), "scenario").part == "over 6"
+    assert win_view(row(5 / 6, 5, 6), "scenario").part == "over 5; 5 of 6 scenarios"
+    shown = win_view(row(5 / 6, 4, 6))
+    assert shown.part == "over 4; 5 of 6 columns"
+    assert shown.title == "mean win rate over 4 columns; a value in 5 of 6 columns"
+
+
+def test_a_table_of_several_columns_for_a_scenario_counts_columns() -> None:
+    shown = FakeResults(models=2).leaderboard("core")
+    rows = tuple(structs.replace(r, coverage=0.5) for r in shown.rows)
+    site = SiteMap([], [], [], [])
+    made = board(shown.columns, rows, site, "x.html", "")
+    assert made.rows[0].win
+    assert made.rows[0].win.part == "over 4; 2 of 4 scenarios"
+    twice = tuple(
+        structs.replace(c, scenario=shown.columns[0].scenario) for c in shown.columns
+    )
+    made = board(twice, rows, site, "x.html", "")
+    assert made.rows[0].win
+    assert made.rows[0].win.part == "over 4; 2 of 4 columns"
+
+
+# ---- Equal values
+
+
+@pytest.mark.parametrize("skill", [0.0, 1.0])
+def test_of_equal_models_none_is_called_the_best(tmp_path: Path, skill: float) -> None:
+    out = tmp_path / "site"
+    results = FakeResults(3, SCENARIOS[:1], 2, (skill,) * 3)
+    assert len(sentences.leaders(results.scenario("knowledge"))) == 3
+    build(results, out, SiteConfig())
+    page = (out / "scenarios" / "index.html").read_text()
+    assert 'href="../scenarios/knowledge/index.html">all 3 models</a>' in page
+    assert "Willow" not in page
+
+
+def test_a_single_best_model_is_named(tmp_path: Path) -> None:
+    out = tmp_path / "site"
+    build(FakeResults(2, SCENARIOS[:1], 2), out, SiteConfig())
+    assert ">Willow 7B</a>" in (out / "scenarios" / "index.html").read_text()
+
+
+def test_ties_for_the_first_place_are_not_first_places() -> None:
+    page = FakeResults(models=3).model("demo/willow-7b")
+    tied = tuple(structs.replace(r, rank=1.5, of=3) for r in page.results)
+    assert "It is the best alone on none of the 7 scenarios" in sentences.model(
+        structs.replace(page, results=tied)
+    )
+    first = (structs.replace(tied[0], rank=1.0), *tied[1:])
+    assert "It is the best alone on 1 of the 7 scenarios" in sentences.model(
+        structs.replace(page, results=first)
+    )
+    one = structs.replace(page, results=first[:1])
+    assert "It is the best alone on the one that it shares" in sentences.model(one)
+
+
+# ---- A scenario without a main metric of its own
+
+
+def test_a_scenario_without_a_main_metric_is_told_by_the_archives_choice() -> None:
+    page = FakeResults(models=2).scenario("knowledge")
+    bare = structs.replace(page, facts=structs.replace(page.facts, main_metric=""))
+    assert sentences.scenario(bare) == sentences.scenario(page)
+    assert sentences.main_column(bare) == 0
+
+
+# ---- Numbers
+
+
+GENERAL = MetricFacts("num_trials", "Trials", "", "general_information")
+
+
+def numbers(*names: str) -> list[Stat]:
+    return [
+        Stat(name, 1.0, "test", group, n_scored=1, n_asked=1)
+        for name in names
+        for group in ("", "level=easy")
+    ]
+
+
+def test_the_main_metric_leads_and_general_information_is_folded() -> None:
+    manifest = structs.replace(samples.manifest(), metrics=(GENERAL, RUNTIME, EXACT))
+    made = list(
+        tables(
+            numbers("num_trials", "inference_runtime", "exact_match"), manifest, EXACT
+        )
+    )
+    assert [(t.caption, t.folded) for t in made] == [
+        ("By split", False),
+        ("By group", False),
+        ("What was asked and how it ended", True),
+    ]
+    assert [r.title for r in made[0].rows] == ["Exact match", "Inference runtime"]
+    assert [r.title for r in made[2].rows] == ["Trials"]
+    assert [c.title for c in made[1].columns] == ["Exact match", "Inference runtime"]
+
+
+def test_a_run_with_nothing_but_general_information_shows_it() -> None:
+    manifest = structs.replace(samples.manifest(), metrics=(GENERAL,))
+    (only,) = tables(numbers("num_trials"), manifest, None)
+    assert not only.folded
+
+
+# ---- Sentences of rare archives
+
+
+class WithoutScores(FakeResults):
+    """Runs that nobody has scored: no group has a family to show."""
+
+    def groups(self) -> tuple[Group, ...]:
+        return tuple(structs.replace(g, families=()) for g in super().groups())
+
+
+def test_an_archive_of_runs_without_scores_is_not_called_empty(tmp_path: Path) -> None:
+    build(WithoutScores(models=2), tmp_path / "site", SiteConfig())
+    front = (tmp_path / "site" / "index.html").read_text()
+    assert "No run of the archive has a score yet." in front
+    assert "has no runs yet" not in front
+
+
+def test_models_without_a_value_are_not_counted_among_those_that_have_one() -> None:
+    page = FakeResults(models=3).scenario("knowledge")
+    first, *rest = page.rows
+    hole = Cell(missing="failed")
+    empty = tuple(structs.replace(r, cells=(hole, *r.cells[1:])) for r in rest)
+    words = sentences.scenario(structs.replace(page, rows=(first, *empty)))
+    assert words.endswith("exact match 0.94; 2 without a value.")
+
+
+def test_a_single_model_has_no_rank(tmp_path: Path) -> None:
+    build(FakeResults(1, SCENARIOS[:1], 2), tmp_path / "site", SiteConfig())
+    page = (tmp_path / "site/models/demo-willow-7b/index.html").read_text()
+    assert "1 of 1" not in page
+    models = (tmp_path / "site/models/index.html").read_text()
+    assert ">1 model.<" in models
+
+
+def test_the_legend_explains_what_the_table_holds_and_no_more() -> None:
+    page = FakeResults(models=2).leaderboard("core")
+    site = SiteMap([], [], [], [])
+    full = board(page.columns, page.rows, site, "x.html", "").keys
+    assert [k.split(":")[0] for k in full] == ["Bar", "Tint"]
+    bare = tuple(
+        structs.replace(
+            r,
+            cells=tuple(Cell(0.5, n_scored=1, n_asked=2, missing="") for _ in r.cells),
+        )
+        for r in page.rows
+    )
+    (only,) = board(page.columns, bare, site, "x.html", "").keys
+    assert only.startswith("n/N")
