@@ -448,3 +448,25 @@ def test_axe_finds_nothing_serious(
 
 def test_the_evil_scenario_is_part_of_these_tests() -> None:
     assert EVIL in FakeResults().facts
+
+
+# ---- Text files and other runs
+
+
+def test_a_text_file_is_read_as_utf_8(chromium: Browser, root: str, site: Path) -> None:
+    page = chromium.new_page()  # not watched: a browser asks for a text's favicon.ico
+    for file in (site / EVIL_RUN / "text").iterdir():
+        page.goto(f"{root}/{EVIL_RUN}/text/{file.name}")
+        assert page.evaluate("document.characterSet") == "UTF-8"
+    page.close()
+
+
+def test_other_runs_of_a_cell_are_found_by_their_link(
+    open_page: Open,
+) -> None:
+    page = open_page("index.html")
+    page.click('td a[title^="1 other run"] >> nth=0')
+    page.wait_for_url("**#runs-here")
+    shown = page.locator("#runs-here tbody tr:visible")
+    assert shown.count() == 1
+    assert "Willow 7B" in shown.inner_text()
