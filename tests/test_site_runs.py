@@ -11,7 +11,7 @@ from msgspec import structs
 from helmsite.config import SiteConfig
 from helmsite.query.rows import Cell, Group, LeaderboardRow, RunSummary
 from helmsite.render import build, samples, sentences
-from helmsite.render.board import board, win_view
+from helmsite.render.board import board, telling, win_view
 from helmsite.render.names import SiteMap
 from helmsite.render.runnames import run_names
 from helmsite.render.runview import tables
@@ -279,3 +279,25 @@ def test_the_legend_explains_what_the_table_holds_and_no_more() -> None:
     )
     (only,) = board(page.columns, bare, site, "x.html", "").keys
     assert only.startswith("n/N")
+
+
+# ---- A scenario's table
+
+
+def test_a_scenarios_table_leaves_out_what_describes_the_requests() -> None:
+    page = FakeResults(models=2).scenario("knowledge")
+    general = structs.replace(page.columns[1], metric=GENERAL)
+    columns, rows = telling((general, page.columns[0], general), page.rows)
+    assert [c.metric.name for c in columns] == ["num_trials", "exact_match"]
+    assert [r.cells for r in rows] == [r.cells[:2] for r in page.rows]
+
+
+def test_a_hole_leads_to_the_runs_that_have_a_value() -> None:
+    page = FakeResults(models=1).scenario("knowledge")
+    hole = Cell(missing="not measurable", other_runs=("r2", "r3"))
+    row = structs.replace(page.rows[0], cells=(page.rows[0].cells[0], hole, hole))
+    site = SiteMap([], ["knowledge"], [], [])
+    path = site.scenario("knowledge")
+    made = board(page.columns, (row,), site, path, "Models", by="metric")
+    more = [c.more.text if c.more else "" for c in made.rows[0].cells]
+    assert more == ["+1", "+2", "+2"]

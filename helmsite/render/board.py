@@ -33,6 +33,23 @@ def arrow(metric: MetricFacts | None) -> tuple[str, str]:
     return ("", "") if better is None else ARROWS[better]
 
 
+def describes(metric: MetricFacts) -> bool:
+    """Return whether a metric tells of the requests rather than of the answers."""
+    counted = metric.family == "efficiency" and metric.higher_is_better is None
+    return counted or metric.family == formats.LAST_FAMILY
+
+
+def telling(
+    columns: Sequence[Column], rows: Sequence[LeaderboardRow]
+) -> tuple[list[Column], list[LeaderboardRow]]:
+    """Return a table without the columns, but for the first, that describe requests."""
+    places = [i for i, c in enumerate(columns) if i == 0 or not describes(c.metric)]
+    kept = [
+        structs.replace(row, cells=tuple(row.cells[i] for i in places)) for row in rows
+    ]
+    return [columns[i] for i in places], kept
+
+
 def model_note(card: ModelCard) -> str:
     """Return what stands small under a model's name: creator and size."""
     parts = [card.creator, formats.parameters(card.num_parameters)]
@@ -241,7 +258,7 @@ def board(
         )
         if by == "metric":
             cells = _mark_others(cells, row.cells)
-            rest = (structs.replace(c, more=None) for c in cells[1:])
+            rest = (structs.replace(c, more=None) if c.sort else c for c in cells[1:])
             cells = (*cells[:1], *rest)
         name = plain(row.card.title or row.card.name)
         href = link(path, site.model(row.card.name))

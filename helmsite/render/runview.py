@@ -212,8 +212,7 @@ def tables(
         facts = metrics.get(stat.metric)
         if facts is None or stat.metric == first_name:
             return False
-        counted = facts.family == "efficiency" and facts.higher_is_better is None
-        return counted or facts.family == formats.LAST_FAMILY
+        return boards.describes(facts)
 
     ordered = sorted(stats, key=place)
     across = [s for s in ordered if s.trial == -1]

@@ -176,7 +176,11 @@ def scenario(page: ScenarioPage, frames: Frames) -> ScenarioView:
         ),
         chart=_scenario_chart(page, frames, path),
         board=boards.board(
-            page.columns, page.rows, site, path, f"Models on {title}", by="metric"
+            *boards.telling(page.columns, page.rows),
+            site,
+            path,
+            f"Models on {title}",
+            by="metric",
         ),
         example=_short(example) if example else None,
         example_note="The prompts of this scenario are not published."
