@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from helmsite import __version__
 from helmsite.cli import COMMANDS, main
 from helmsite.cli.new import new_project
-from helmsite.cli.show import visible
+from helmsite.cli.options import visible
 
 ROOT = Path(__file__).parents[1]
 

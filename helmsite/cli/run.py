@@ -128,7 +128,9 @@ def _dry_run(
             if old is not None and old.status == "complete":
                 click.echo(f"{what}: complete, nothing to do")
                 continue
-            with runner.archive.journal(plan.run_id, plan.identity) as journal:
+            with runner.archive.journal(
+                plan.run_id, plan.identity, read_only=True
+            ) as journal:
                 work = runner.prepare(plan, client, journal)
             click.echo(
                 f"{what}: {len(work.open)} of {len(work.requests)} requests to send"

@@ -279,7 +279,7 @@ class Results:
             main=main[0] if main else unmeasured,
             main_metric=self._index.main_metric(scenario),
             n_instances=n_instances,
-            n_trials=n_trials or manifest.spec.adapter.num_train_trials,
+            n_trials=n_trials or manifest.spec.adapter.num_trials,
         )
 
     def _scenario_summary(

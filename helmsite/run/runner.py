@@ -78,6 +78,7 @@ class Runner:
             missing = set(plan.metrics) - {m.name for m in old.metrics}
             if missing:
                 old = rescore(self.archive, plan.run_id, plan.metrics)
+            self.archive.discard_journal(plan.run_id)
             self.observer.finished(plan, old, made=False)
             return old
         with self.archive.journal(plan.run_id, plan.identity) as journal:
