@@ -318,7 +318,7 @@ class FakeResults:
             provenance=Provenance(
                 "0.1.0", started_at=1_750_000_000.0, finished_at=1_750_000_090.5
             ),
-            files={"requests.parquet": FileFacts(n, 1000 * n, "0" * 64)},
+            files={"requests": FileFacts(n, 1000 * n, "0" * 64)},
             warnings=("2 requests failed for good: HTTP 500",) if partial else (),
         )
         return RunSummary(

@@ -469,22 +469,6 @@ def test_of_a_private_scenario_aggregates_alone_are_published(site: Path) -> Non
     assert "capital of Italy" not in page
 
 
-def test_downloads_are_offered_and_private_rows_are_not(tmp_path: Path) -> None:
-    for name in ("requests.parquet", "stats.parquet", "run.json"):
-        (tmp_path / name).write_bytes(b"PAR1")
-    files = sorted(tmp_path.glob("*.*"))
-    offer = {"r0000000000000000": files, "r0000000000000005": files}
-    out = tmp_path / "site"
-    build(FakeResults(models=1), out, CONFIG, downloads=offer)
-    names = {n for n in tree(out) if n.startswith("data/runs/")}
-    assert "data/runs/r0000000000000000/requests.parquet" in names
-    assert "data/runs/r0000000000000005/stats.parquet" in names
-    assert "data/runs/r0000000000000005/requests.parquet" not in names
-    page = (out / "data" / "index.html").read_text()
-    assert 'href="../data/runs/r0000000000000000/requests.parquet"' in page
-    assert "data/runs/r0000000000000000/requests.parquet" in page
-
-
 def test_the_score_index_finds_every_article(site: Path) -> None:
     script = (site / FIRST_RUN / "index.js").read_text()
     index = json.loads(script.removeprefix("helmsite.index(").removesuffix(");\n"))

@@ -75,15 +75,10 @@ def build_site(
 
 
 def _downloads(archive: Archive) -> dict[str, list[Path]]:
-    """Return the files of each run to offer on the site; those of a bucket stay there."""
+    """Return the tables of each run to offer on the site; those of a bucket stay there."""
     if not archive.is_local:
         return {}
-    tables = {
+    return {
         m.run_id: [Path(archive.file(m.run_id, name)) for name in sorted(m.files)]
         for m in archive.manifests()
-    }
-    return {
-        run_id: [*files, files[0].with_name("run.json")]
-        for run_id, files in tables.items()
-        if files
     }

@@ -19,6 +19,7 @@ from helmsite.query.rows import (
     ScenarioSummary,
 )
 from helmsite.render import formats, misc, search, sentences, views
+from helmsite.render.downloads import write_downloads
 from helmsite.render.frames import Frames
 from helmsite.render.links import check_links
 from helmsite.render.names import SiteMap
@@ -86,7 +87,8 @@ def build(
         site: title, groups, overrides of the theme.
         progress: called with (what, done, of).
         strict: whether a warning stops the build.
-        downloads: files to offer under data/runs/<run_id>/, by run id.
+        downloads: Parquet files to offer under data/runs/, by run id; each must be what
+            the run's manifest says, and run.json comes with them.
 
     Raises:
         BuildError: `out` is not ours, a template is broken, a link leads nowhere, the
@@ -98,8 +100,7 @@ def build(
     theme = Theme(site.overrides)
     gathered = gather(results, tell)
     warnings = concerns(gathered, site)
-    if strict and warnings:
-        raise BuildError("\n".join(warnings), "Build without strict to see the site.")
+    stop_if_strict(warnings, strict=strict)
     frames = Frames(
         site,
         site_map(gathered),
@@ -109,7 +110,11 @@ def build(
     )
     with staged(out) as writer:
         write_static(theme, gathered, frames, writer)
-        offered = write_downloads(downloads or {}, gathered, writer)
+        offered, missing = write_downloads(
+            downloads or {}, gathered.runs, frames.map, writer
+        )
+        warnings += missing
+        stop_if_strict(missing, strict=strict)
         for template, page in summary_pages(gathered, frames, offered):
             writer.write(page.frame.path, theme.render(template, page))
         write_front(theme, gathered, frames, writer)
@@ -198,6 +203,16 @@ def _idle_entries(gathered: Gathered, site: SiteConfig) -> list[str]:
     ]
 
 
+def stop_if_strict(warnings: Sequence[str], *, strict: bool) -> None:
+    """Make sure that a strict build has no warning.
+
+    Raises:
+        BuildError: with every warning.
+    """
+    if strict and warnings:
+        raise BuildError("\n".join(warnings), "Build without strict to see the site.")
+
+
 def check_base_url(site: SiteConfig) -> None:
     """Make sure that permalinks will lead somewhere.
 
@@ -277,27 +292,6 @@ def write_static(
     index = search.script(gathered.scenarios, gathered.models, gathered.runs, frames)
     writer.write("static/search-index.js", index)
     writer.write(".nojekyll", "")
-
-
-def write_downloads(
-    downloads: Mapping[str, Sequence[Path]], gathered: Gathered, writer: Writer
-) -> dict[str, tuple[str, ...]]:
-    """Copy the files on offer; return their addresses from the root, by run.
-
-    Of a scenario whose aggregates alone may be published, no other file is offered.
-    """
-    offered = {}
-    for run in gathered.runs:
-        manifest, addresses = run.manifest, []
-        for source in sorted(downloads.get(manifest.run_id, ())):
-            aggregate = source.name in {"run.json", "stats.parquet"}
-            if manifest.scenario.publication == "full" or aggregate:
-                address = f"data/runs/{manifest.run_id}/{source.name}"
-                writer.copy(address, source)
-                addresses.append(address)
-        if addresses:
-            offered[manifest.run_id] = tuple(addresses)
-    return offered
 
 
 def stop_at_broken_links(folder: Path) -> None:

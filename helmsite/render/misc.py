@@ -53,7 +53,7 @@ def data(
     return DataPage(
         frame=frames.frame(path, "Data", "Data"),
         sentence=sentence,
-        example_run=next(iter(offered), "RUN_ID"),
+        example_run=next((frames.map.data(r) for r in offered), "data/runs/RUN_ID"),
         downloads=downloads,
     )
 

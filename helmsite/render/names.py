@@ -89,6 +89,10 @@ class SiteMap:
         known = self._runs.get(run_id)
         return f"runs/{known}/{page or 'index'}.html" if known else ""
 
+    def data(self, run_id: str) -> str:
+        """Return the folder of a run's downloads."""
+        return f"data/runs/{self._runs[run_id]}"
+
 
 def up(path: str) -> str:
     """Return the prefix that leads from a page to the site's root."""

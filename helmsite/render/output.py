@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import platform
 import shutil
+import stat
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from helmsite.errors import BuildError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from helmsite.schema import FileFacts
+
 MARKER = ".helmsite-build"
 GOING = ".helmsite-building"
 HOUR = 3600.0
+CHUNK = 1 << 20
 
 
 def refuse_foreign(out: Path) -> None:
@@ -66,30 +71,51 @@ class Writer:
         if not known:
             self._count(path, len(raw))
 
-    def copy(self, path: str, source: Path) -> None:
-        """Put a file of the archive into the site, as a hard link where possible.
+    def copy(self, path: str, source: Path, facts: FileFacts) -> str:
+        """Copy a file's content into the site if it is what `facts` say.
+
+        Links are not followed. Returns '' or why nothing was copied.
 
         Raises:
-            BuildError: the source does not exist, or the target cannot be written.
+            BuildError: the target cannot be written.
         """
-        if not source.is_file():
-            raise BuildError(
-                f"The download {source} does not exist.",
-                "Run `helmsite check` to see whether the archive is complete.",
-            )
-        target = self.root / path
-        with _told(target):
+        try:
+            opened = _open_regular(source)
+        except OSError as error:
+            return f"it cannot be read ({error.strerror})"
+        if opened is None:
+            return "it is a link or no regular file"
+        target, known = self.root / path, hashlib.sha256()
+        size = 0
+        with opened, _told(target):
             target.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                os.link(source, target)
-            except OSError:
-                shutil.copyfile(source, target)
-        self._count(path, target.stat().st_size)
+            with target.open("wb") as copied:
+                while size <= facts.bytes and (chunk := opened.read(CHUNK)):
+                    copied.write(chunk)
+                    known.update(chunk)
+                    size += len(chunk)
+            if size != facts.bytes or known.hexdigest() != facts.sha256:
+                target.unlink()
+                return "it is not the file that the manifest names"
+        self._count(path, size)
+        return ""
 
     def _count(self, path: str, size: int) -> None:
         self.files += 1
         self.bytes += size
         self.pages += path.endswith(".html")
+
+
+def _open_regular(source: Path) -> IO[bytes] | None:
+    """Open a regular file for reading; None where it is a link or anything else."""
+    if source.is_symlink():
+        return None
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    number = os.open(source, flags | getattr(os, "O_BINARY", 0))
+    if not stat.S_ISREG(os.fstat(number).st_mode):
+        os.close(number)
+        return None
+    return os.fdopen(number, "rb")
 
 
 @contextlib.contextmanager
