@@ -89,6 +89,12 @@ class Project(Record, frozen=True):
     site: SiteConfig = SiteConfig()
     models: dict[str, ModelConfig] = {}
     suites: dict[str, Suite] = {}
+    data: tuple[str, ...] = ()
+
+    @property
+    def data_folders(self) -> tuple[Path, ...]:
+        """Where scenarios may read data besides their own folder (docs/scenarios.md)."""
+        return tuple(map(Path, self.data))
 
     @property
     def scenario_folders(self) -> tuple[Path, ...]:
@@ -136,9 +142,14 @@ class _ArchiveFile(Record, frozen=True):
     root: str = "runs"
 
 
+class _ScenariosFile(Record, frozen=True):
+    data: tuple[str, ...] = ()
+
+
 class _ProjectFile(Record, frozen=True):
     site: SiteConfig = SiteConfig()
     archive: _ArchiveFile = _ArchiveFile()
+    scenarios: _ScenariosFile = _ScenariosFile()
     models: dict[str, _ModelFile] = {}
 
 
@@ -163,6 +174,7 @@ def load_project(folder: Path) -> Project:
         site=file.site,
         models=models,
         suites=suites,
+        data=tuple(_placed(each, folder) for each in file.scenarios.data),
     )
 
 
@@ -177,8 +189,11 @@ def _project_file(folder: Path, problems: list[str]) -> _ProjectFile:
         return _ProjectFile()
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+    except (ValueError, OSError) as error:
         problems.append(f"{path}: cannot be read as TOML: {error}.")
+        return _ProjectFile()
+    except RecursionError:
+        problems.append(f"{path}: cannot be read as TOML: too deeply nested.")
         return _ProjectFile()
     if isinstance(data.get("models"), dict):
         data["models"] = {

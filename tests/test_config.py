@@ -73,6 +73,9 @@ def test_every_problem_of_every_file_is_reported_at_once(tmp_path: Path) -> None
     ("text", "expected"),
     [
         ("[site\n", "cannot be read as TOML"),
+        (f"site = {'[' * 2000}{']' * 2000}\n", "as TOML: too deeply nested"),
+        (f"site = {'{a=' * 2000}1{'}' * 2000}\n", "as TOML: too deeply nested"),
+        ("[scenarios]\ndata = 'x'\n", "'scenarios.data': expected `array`"),
         ('archive = "runs"\n', "must be a table of settings, not text"),
         ("site = 3\n", "must be a table of settings, not a number"),
         ('[models.a]\nclient = "fake"\naccess = "secret"\n', "'models.a.access': "),

@@ -90,7 +90,7 @@ def test_files_give_helms_instances(name: str, tmp_path: Path, shared: Path) -> 
     text = yaml.safe_dump(own, sort_keys=False, width=1000)
     raw = shared / "data" / "raw"
     (tmp_path / "scenario.yaml").write_text(text.replace("{raw}", str(raw)))
-    loaded = scenarios.load(entry, [tmp_path])
+    loaded = scenarios.load(entry, [tmp_path], roots=[raw])
     golden = json.loads((shared / "facts" / "helm_golden" / f"{name}.json").read_text())
     digest = hashlib.sha256()
     for i in loaded.instances:

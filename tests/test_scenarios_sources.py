@@ -4,6 +4,7 @@ import csv
 import hashlib
 import io
 import json
+import os
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -15,7 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helmsite.config import load_project
 from helmsite.errors import ScenarioError
+from helmsite.scenarios import load
 from helmsite.scenarios.definition import Source
 from helmsite.scenarios.sources import read_rows
 
@@ -263,3 +266,95 @@ def test_a_wrong_path_to_the_records_is_explained(tmp_path: Path) -> None:
     assert "Did you mean 'items'" in fails(path, records="data.itms")
     assert "data is not an array of rows" in fails(path, records="data")
     assert "there is no 'x' of records" in fails(path, records="data.items.x")
+
+
+# Where data may be
+
+SCENARIO = """\
+name: quiz
+title: Quiz
+source: {{path: {path}, format: csv}}
+split: test
+main_split: test
+input: "{{{{ q }}}}"
+references: {{correct: ["{{{{ a }}}}"]}}
+adapter: {{method: generation, max_train_instances: 0}}
+metrics: [exact_match]
+"""
+
+
+def quiz(tmp_path: Path, path: str) -> Path:
+    """A project whose scenario is in a folder of the folder of scenarios."""
+    write(tmp_path / "secret.csv", "q,a\nhidden,1\n")
+    for folder in ("scenarios/mine", "data", "elsewhere"):
+        (tmp_path / "project" / folder).mkdir(parents=True)
+        write(tmp_path / "project" / folder / "rows.csv", f"q,a\n{folder},1\n")
+    write(tmp_path / "project/.env", "q,a\nhidden,1\n")
+    search = tmp_path / "project/scenarios"
+    write(search / "mine/quiz.yaml", SCENARIO.format(path=json.dumps(path)))
+    return search
+
+
+@pytest.mark.parametrize(
+    ("path", "read"),
+    [
+        ("rows.csv", "scenarios/mine"),
+        ("../mine/rows.csv", "scenarios/mine"),
+        ("../../data/rows.csv", "data"),
+    ],
+)
+def test_a_scenario_reads_its_folder_and_the_data_beside(
+    tmp_path: Path, path: str, read: str
+) -> None:
+    assert load("quiz", [quiz(tmp_path, path)]).instances[0].input == read
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/etc/passwd",
+        "/dev/zero",
+        "../../../secret.csv",
+        "../../.env",
+        "../../elsewhere/rows.csv",
+        "../../../nothing-there.csv",
+        "link.csv",
+        "folder/secret.csv",
+        "/proc/self/environ",
+    ],
+)
+def test_a_scenario_reads_nothing_else(tmp_path: Path, path: str) -> None:
+    search = quiz(tmp_path, path)
+    (search / "mine/link.csv").symlink_to(tmp_path / "secret.csv")
+    (search / "mine/folder").symlink_to(tmp_path)
+    with pytest.raises(ScenarioError, match="outside the folders") as caught:
+        load("quiz", [search])
+    assert "[scenarios] data" in caught.value.hint
+
+
+def test_the_project_allows_more_folders(tmp_path: Path) -> None:
+    search = quiz(tmp_path, "../../elsewhere/rows.csv")
+    write(tmp_path / "project/helmsite.toml", '[scenarios]\ndata = ["elsewhere"]\n')
+    roots = load_project(tmp_path / "project").data_folders
+    assert roots == (tmp_path / "project/elsewhere",)
+    assert load("quiz", [search], roots).instances[0].input == "elsewhere"
+
+
+def test_links_to_folders_of_scenarios_are_fine(tmp_path: Path) -> None:
+    search = quiz(tmp_path, "rows.csv")
+    link = tmp_path / "linked"
+    link.symlink_to(search)
+    assert load("quiz", [link]).instances[0].input == "scenarios/mine"
+
+
+def test_a_pipe_is_no_data(tmp_path: Path) -> None:
+    search = quiz(tmp_path, "pipe")
+    os.mkfifo(search / "mine/pipe")
+    with pytest.raises(ScenarioError, match="a device or a pipe"):
+        load("quiz", [search])
+
+
+@pytest.mark.parametrize("path", ["a\0b.csv", "a" * 300 + ".csv"])
+def test_a_name_that_no_file_can_have(tmp_path: Path, path: str) -> None:
+    with pytest.raises(ScenarioError, match="cannot be read"):
+        load("quiz", [quiz(tmp_path, path)])

@@ -12,7 +12,8 @@ from helmsite.errors import ScenarioError
 from helmsite.scenarios import adapter, parameters
 from helmsite.scenarios.generators import GENERATORS
 from helmsite.scenarios.instances import Maker, kept_rows, numbered, row_splits
-from helmsite.scenarios.library import find
+from helmsite.scenarios.library import BUILTIN, find
+from helmsite.scenarios.places import data_file, data_folders
 from helmsite.scenarios.reading import read_file
 from helmsite.scenarios.sources import FileRows, read_rows
 from helmsite.scenarios.splits import ORDER
@@ -50,11 +51,14 @@ class _Made(Record, frozen=True):
     shape: dict[str, Any]
 
 
-def load(entry: str, search: Sequence[Path] = ()) -> LoadedScenario:
+def load(
+    entry: str, search: Sequence[Path] = (), roots: Sequence[Path] = ()
+) -> LoadedScenario:
     """Return a scenario with all its instances, ready to run.
 
     `entry` is a run entry such as `dyck_language:num_parenthesis_pairs=3`; `search` are
-    folders with scenario files besides the built-in ones. The parameter `method`, unless
+    folders with scenario files besides the built-in ones; `roots` are folders with data
+    that scenarios may read besides their own. The parameter `method`, unless
     the scenario has one of its own, chooses another of the scenario's methods and is
     not part of its name.
 
@@ -73,7 +77,8 @@ def load(entry: str, search: Sequence[Path] = ()) -> LoadedScenario:
     if definition.generator:
         made = _generated(definition.generator, values)
     else:
-        made = _read(definition, path.parent, values, render)
+        allowed = data_folders(path, (BUILTIN, *search), roots)
+        made = _read(definition, path.parent, allowed, values, render)
     _check_main_split(definition, path, made.instances)
     names = (*definition.metrics, definition.main_metric)
     return LoadedScenario(
@@ -100,12 +105,13 @@ def _generated(name: str, values: dict[str, Value]) -> _Made:
 def _read(
     definition: Definition,
     folder: Path,
+    allowed: Sequence[Path],
     values: dict[str, Value],
     render: Callable[[str], str],
 ) -> _Made:
     source = definition.source
     files: list[tuple[str, str, FileRows]] = [
-        (split, name, read_rows(folder / name, source))
+        (split, name, read_rows(data_file(folder, name, allowed), source))
         for split, texts in source.files.items() or (("", source.path),)
         for name in map(render, _listed(texts))
     ]

@@ -1,0 +1,58 @@
+"""Where a scenario's data may be: a file from somebody else reads nothing but its own."""
+
+from __future__ import annotations
+
+import stat
+from typing import TYPE_CHECKING
+
+from helmsite.errors import ScenarioError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+DATA = "data"
+
+
+def data_folders(
+    path: Path, search: Iterable[Path], more: Sequence[Path] = ()
+) -> tuple[Path, ...]:
+    """Return the folders whose files a scenario file may read, all resolved.
+
+    They are the folder of scenarios that it is found in, the folder `data` beside that
+    one, and what the project allows besides.
+    """
+    homes = [folder for folder in search if path.is_relative_to(folder)]
+    homes = [folder.resolve() for folder in homes or [path.parent]]
+    beside = [folder.parent / DATA for folder in homes]
+    return tuple(folder.resolve() for folder in (*homes, *beside, *more))
+
+
+def data_file(folder: Path, name: str, allowed: Sequence[Path]) -> Path:
+    """Return the path of a scenario's data file.
+
+    Raises:
+        ScenarioError: it is outside the allowed folders, links followed, or no file.
+    """
+    path = folder / name
+    try:
+        real = path.resolve()
+        inside = any(real.is_relative_to(each) for each in allowed)
+        kind = real.stat().st_mode if inside and real.exists() else None
+    except (OSError, ValueError, RuntimeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ScenarioError(
+            f"{path}: cannot be read: {reason}.", "Check it."
+        ) from error
+    if not inside:
+        raise ScenarioError(
+            f"{path}: is outside the folders that this scenario may read.",
+            "Put it beside the scenario's YAML file or into the folder 'data' beside the "
+            "folder of scenarios, or allow its folder in helmsite.toml: "
+            '[scenarios] data = ["/data/sets"].',
+        )
+    if kind is not None and not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
+        raise ScenarioError(
+            f"{path}: is a device or a pipe, not a file.", "Copy its rows into a file."
+        )
+    return path
