@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 
 FORMAT = "1"
 BATCH = 64
+SAFE = {
+    "threads": 1,
+    "enable_external_access": "false",
+    "autoload_known_extensions": "false",
+    "autoinstall_known_extensions": "false",
+}
 LOCKED = "Could not set lock"
 STAT_COLUMNS = [
     *("metric", "scorer", "origin", "split", "sub_split", "perturbation"),
@@ -67,6 +73,7 @@ def _known(path: Path) -> duckdb.DuckDBPyConnection:
     connection = _connect(str(path))
     try:
         if not is_new:
+            _refuse_foreign(connection)
             found = connection.execute("SELECT format FROM cache_format").fetchall()
             if found != [(FORMAT,)]:
                 raise duckdb.DataError(f"the cache has the format {found}")
@@ -77,9 +84,22 @@ def _known(path: Path) -> duckdb.DuckDBPyConnection:
     return connection
 
 
+def _refuse_foreign(connection: duckdb.DuckDBPyConnection) -> None:
+    """Refuse a file that holds anything but this module's tables: no view or macro runs."""
+    with _connect(":memory:") as fresh:
+        fresh.execute(query("cache"))
+        expected = fresh.execute(query("cache_contents")).fetchall()
+    found = connection.execute(query("cache_contents")).fetchall()
+    if found != expected:
+        raise duckdb.DataError("the cache holds something else than its tables")
+
+
 def _connect(name: str) -> duckdb.DuckDBPyConnection:
+    """Open a database whose SQL can reach no other file and load no extension."""
     try:
-        return duckdb.connect(name, config={"threads": 1})
+        connection = duckdb.connect(name, config=SAFE)
+        connection.execute("SET lock_configuration = true")
+        return connection
     except duckdb.IOException as error:
         if LOCKED in str(error):
             raise _HeldError from error

@@ -212,7 +212,7 @@ class Index:
         for entry in entries:
             wanted, parameters = parse_entry(entry)
             for scenario in sorted(self.scenarios):
-                name, own = parse_entry(scenario)
+                name, own = _parsed(scenario)
                 if name == wanted and parameters.items() <= own.items():
                     found[scenario] = None
         return list(found)
@@ -256,3 +256,11 @@ class Index:
 
 def _by_title(item: tuple[str, ScenarioFacts]) -> tuple[str, str]:
     return (item[1].title or item[0]).casefold(), item[0]
+
+
+def _parsed(scenario: str) -> tuple[str, dict[str, str]]:
+    """Return name and parameters of an archived scenario; any name can be archived."""
+    try:
+        return parse_entry(scenario)
+    except ConfigError:
+        return scenario, {}
