@@ -35,9 +35,12 @@
     const share = 100 * Math.exp(-nats);
     return share >= 1 ? `${share.toFixed(share < 10 ? 1 : 0)} %` : `${share.toPrecision(2)} %`;
   };
+  const mark = (c) => `[U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}]`;
+  const HIDDEN = /[\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/gu;
   const shown = (text) => text.replace(/\n/g, "⏎\n").replace(/\t/g, "⇥")
     .replace(/[\u0000-\u0008\u000b-\u001f]/g, (c) => String.fromCharCode(0x2400 + c.charCodeAt(0)))
-    .replace(/[\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g, (c) => `[U+${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}]`);
+    .replace(/(^|[\u0000-\u02ff])([\u200c\u200d\ufe0e\ufe0f]+)(?!\u20e3)/gu, (_, before, hidden) => before + [...hidden].map(mark).join(""))
+    .replace(HIDDEN, mark);
   const texts = (details) => {
     if (details.dataset.k) return JSON.parse(details.dataset.k);
     const source = details.closest(".reply").querySelector("pre.out");
@@ -89,8 +92,13 @@
   }, true);
 
   // ---- A link to something folded opens it.
+  const pointed = () => {
+    let id = location.hash.slice(1);
+    try { id = decodeURIComponent(id); } catch { /* not percent-encoded: taken as it is */ }
+    return id && document.getElementById(id);
+  };
   const openTarget = () => {
-    const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const target = pointed();
     if (target && target.matches("details")) target.open = true;
   };
   addEventListener("hashchange", openTarget);
@@ -258,8 +266,8 @@
     form.addEventListener("input", change);
     form.addEventListener("submit", (event) => event.preventDefault());
     draw();
-    if (here && location.hash) {
-      const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (here) {
+      const target = pointed();
       if (target) target.scrollIntoView();
     }
 

@@ -15,6 +15,7 @@ from helmsite.render.names import anchor, assign, slug
 from helmsite.render.text import (
     HEAD,
     LONG,
+    blank,
     clipped,
     plain,
     prose,
@@ -55,6 +56,16 @@ def test_a_visible_text_can_be_read_back_exactly(text: str) -> None:
         ("\ufeff", "[U+FEFF]"),
         ("\x85", "[U+0085]"),
         ("\U000e0041", "[U+E0041]"),
+        ("\U000e01ef", "[U+E01EF]"),
+        ("\u034f", "[U+034F]"),
+        ("\u115f", "[U+115F]"),
+        ("\u2800", "[U+2800]"),
+        ("\u3164", "[U+3164]"),
+        ("\ufe00", "[U+FE00]"),
+        ("\ufe0f", "[U+FE0F]"),
+        ("\u200d", "[U+200D]"),
+        ("\uffa0", "[U+FFA0]"),
+        ("\U0001d173", "[U+1D173]"),
     ],
 )
 def test_characters_that_act_are_symbols(text: str, shown: str) -> None:
@@ -65,6 +76,34 @@ def test_characters_that_act_are_symbols(text: str, shown: str) -> None:
 def test_letters_of_any_script_line_feeds_and_tabs_stay() -> None:
     text = "שלום\tعربى\n日本 👩‍👩‍👧 é"
     assert visible(text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["❤️‍🔥", "1️⃣ ©️", "👩🏽‍🚀", "🏳️‍🌈", "می‌خواهم", "क्‍ष", "☠︎"],
+)
+def test_selectors_and_joiners_in_their_place_stay(text: str) -> None:
+    assert visible(text) == text
+    assert plain(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("😀\ufe0f\ufe0f", "😀\ufe0f[U+FE0F]"),
+        ("😀\u200d\u200d", "😀\u200d[U+200D]"),
+        ("日\ufe0f", "日[U+FE0F]"),
+        ("\ufe0f😀", "[U+FE0F]😀"),
+        ("😀" + "\U000e0148", "😀[U+E0148]"),
+    ],
+)
+def test_what_hides_behind_a_picture_shows(text: str, shown: str) -> None:
+    assert re.sub("<[^>]*>", "", visible(text)) == shown
+
+
+def test_a_text_of_white_space_alone_shows_every_character() -> None:
+    shown = re.sub("<[^>]*>", "", blank(" \u3000\u00a0\t\x0b\u2028"))
+    assert shown == "␣[U+3000][U+00A0]⇥␋[U+2028]"
 
 
 def test_an_attribute_has_no_control_character() -> None:

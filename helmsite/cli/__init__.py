@@ -26,6 +26,16 @@ COMMANDS = {
 }
 
 
+class Harmless(logging.Formatter):
+    """Formats a record so that no text of a model or a file drives the terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the finished message, made visible."""
+        from helmsite.cli.options import visible
+
+        return visible(super().format(record))
+
+
 class Commands(click.Group):
     """Loads a command's module only when that command is used."""
 
@@ -80,8 +90,8 @@ class Commands(click.Group):
 @click.option("-v", "--verbose", is_flag=True, help="Tell what happens inside.")
 def main(verbose: bool) -> None:
     """Evaluate language models, keep every raw output, publish what anyone can browse."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(Harmless("%(message)s"))
     logging.basicConfig(
-        stream=sys.stderr,
-        level=logging.INFO if verbose else logging.WARNING,
-        format="%(message)s",
+        level=logging.INFO if verbose else logging.WARNING, handlers=[handler]
     )

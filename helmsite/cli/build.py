@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from helmsite.cli.options import FOLDER, place, size
+from helmsite.cli.options import FOLDER, place, size, visible
 
 if TYPE_CHECKING:
     from helmsite.archive import Archive
@@ -67,7 +67,7 @@ def build_site(
             progress=lambda what, done, of: status.update(f"{what} {done}/{of}"),
         )
     for warning in report.warnings:
-        click.secho(f"Warning: {warning}", fg="yellow", err=True)
+        click.secho(visible(f"Warning: {warning}"), fg="yellow", err=True)
     click.echo(
         f"{out}: {report.pages} pages, {report.instances} instances, {size(report.bytes)}. "
         f"Open {out / 'index.html'} or type `helmsite serve {out}`."

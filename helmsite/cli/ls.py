@@ -30,7 +30,7 @@ def command(place: Place, kind: str) -> None:
     }[kind](place)
     _print(listing)
     for problem in listing.problems:
-        click.secho(problem, fg="red", err=True)
+        click.secho(visible(problem), fg="red", err=True)
     if listing.problems:
         raise SystemExit(2)
 
@@ -108,10 +108,15 @@ def _print(listing: Listing) -> None:
     console = Console()
     if not console.is_terminal:
         for row in listing.rows:
-            click.echo("\t".join(map(visible, row)))
+            click.echo("\t".join(map(_flat, row)))
         return
     table = Table(*listing.heads, box=None, pad_edge=False)
     for row in listing.rows:
-        table.add_row(*(Text(visible(cell)) for cell in row))
+        table.add_row(*(Text(_flat(cell)) for cell in row))
     console.print(table)
     console.print(f"{len(listing.rows)} found.", highlight=False)
+
+
+def _flat(cell: str) -> str:
+    """Return a cell on one line: a line feed or tab in it would make another cell."""
+    return visible(" ".join(cell.split()))

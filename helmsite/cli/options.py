@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from helmsite.config import Project
     from helmsite.query import Results
 
+BLANKS = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
@@ -112,10 +113,23 @@ def size(count: float) -> str:
 
 
 def visible(text: str) -> str:
-    """Return a text whose control and direction characters cannot drive a terminal."""
+    """Return a text that cannot drive a terminal, with a sign for what nobody would see."""
     return "".join(
-        c
-        if c in "\n\t" or unicodedata.category(c) not in {"Cc", "Cf", "Cs"}
-        else f"[U+{ord(c):04X}]"
-        for c in text
+        c if c in "\n\t" or not _is_hidden(c) else f"[U+{ord(c):04X}]" for c in text
+    )
+
+
+def one_line(text: str) -> str:
+    """Return a visible text whose line feeds and tabs have signs too."""
+    return visible(text).replace("\n", "[U+000A]").replace("\t", "[U+0009]")
+
+
+def _is_hidden(character: str) -> bool:
+    if character.isascii():
+        return not character.isprintable()
+    return (
+        unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zl", "Zp"}
+        or character in BLANKS
+        or "\ufe00" <= character <= "\ufe0d"
+        or "\U000e0000" <= character <= "\U000e0fff"
     )

@@ -14,7 +14,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from helmsite.cli.options import visible
+from helmsite.cli.options import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,6 +47,7 @@ class Reporter:
     def __init__(self, console: Console | None = None) -> None:
         self.console = console or Console(stderr=True)
         self.made = self.kept = self.failed = self.asked = self.partial = 0
+        self.reason = ""  # why the first request that failed did so
         self._bar = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=None),
@@ -57,7 +58,6 @@ class Reporter:
             transient=True,
         )
         self._task: TaskID | None = None
-        self._failures = 0
         self._line_due = 0.0
         self._started = 0.0
         self._counts = (0, 0)
@@ -79,8 +79,10 @@ class Reporter:
 
     def planned(self, plan: Plan, asked: int, answered: int) -> None:
         """Start a run's bar where an earlier start left off."""
-        name = f"{plan.model.card.title} · {plan.scenario.facts.title or plan.scenario.facts.name}"
-        self._failures = 0
+        name = one_line(
+            f"{plan.model.card.title} · "
+            f"{plan.scenario.facts.title or plan.scenario.facts.name}"
+        )
         self._started = time.monotonic()
         self._line_due = self._started + LINE_EVERY_S
         self._counts = (answered, asked)
@@ -95,7 +97,7 @@ class Reporter:
         answered, asked = self._counts
         self._counts = (answered + 1, asked)
         self.asked += 1
-        self._failures += bool(completions[0].error)
+        self.reason = self.reason or completions[0].error
         if self._task is not None:
             self._bar.advance(self._task)
         elif time.monotonic() > self._line_due:
@@ -123,7 +125,9 @@ class Reporter:
 
     def _say(self, text: str) -> None:
         """Print a line as it is: names from files are no markup and no commands."""
-        self.console.print(visible(text), highlight=False, markup=False, soft_wrap=True)
+        self.console.print(
+            one_line(text), highlight=False, markup=False, soft_wrap=True
+        )
 
     def _pace(self, done: int, asked: int) -> str:
         """Return how far a run is, how fast it goes and how long it will take."""

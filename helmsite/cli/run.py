@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from helmsite.cli.options import place
+from helmsite.cli.options import one_line, place, visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from helmsite.cli.progress import Reporter
     from helmsite.config import Project, Suite
     from helmsite.run import Runner
+
+LONG = 500
 
 
 @click.command()
@@ -97,6 +99,10 @@ def make_runs(
             "The same command retries only those.",
             err=True,
         )
+        if reporter.reason:
+            why = visible(reporter.reason.strip())
+            shown = why if len(why) <= LONG else f"{why[:LONG]}…"
+            click.echo(f"The first failure: {shown}", err=True)
 
 
 def _suite(project: Project, name: str | None) -> Suite:
@@ -124,7 +130,10 @@ def _dry_run(
     for plans, client in runner.plans(suite, models, entries):
         for plan in plans:
             old = runner.archive.find(plan.run_id)
-            what = f"{plan.run_id}  {plan.model.name} · {plan.scenario.facts.name} · {plan.adapter.method}"
+            what = one_line(
+                f"{plan.run_id}  {plan.model.name} · {plan.scenario.facts.name} · "
+                f"{plan.adapter.method}"
+            )
             if old is not None and old.status == "complete":
                 click.echo(f"{what}: complete, nothing to do")
                 continue

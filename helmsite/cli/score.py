@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from helmsite.cli.options import place
+from helmsite.cli.options import one_line, place
 
 if TYPE_CHECKING:
     from helmsite.cli.options import Place
@@ -28,6 +28,8 @@ def command(place: Place, runs: tuple[str, ...], extra: tuple[str, ...]) -> None
     for run_id in runs or [m.run_id for m in archive.manifests()]:
         manifest = rescore(archive, run_id, extra)
         click.echo(
-            f"{run_id}  {manifest.card.title} · {manifest.scenario.name}: "
-            f"{manifest.counts.scored} scores"
+            one_line(
+                f"{run_id}  {manifest.card.title} · {manifest.scenario.name}: "
+                f"{manifest.counts.scored} scores"
+            )
         )

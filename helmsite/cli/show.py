@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from helmsite.cli.options import place, visible
+from helmsite.cli.options import one_line, place, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -72,7 +72,9 @@ def _request(trial: int, view: RequestView) -> None:
         if completion.logprob is not None:
             click.echo(f"\n  log-probability {completion.logprob:.4f}", nl=False)
         click.echo(
-            f"  ({completion.finish_reason})" if completion.finish_reason else ""
+            f"  ({one_line(completion.finish_reason)})"
+            if completion.finish_reason
+            else ""
         )
         _scores(reply.scores)
 
@@ -80,7 +82,7 @@ def _request(trial: int, view: RequestView) -> None:
 def _scores(scores: Iterable[Score]) -> None:
     for score in scores:
         value = score.missing if score.value is None else f"{score.value:.4g}"
-        click.echo(f"  {score.metric}: {value}")
+        click.echo(f"  {one_line(score.metric)}: {value}")
 
 
 def _head(text: str) -> None:

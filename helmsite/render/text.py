@@ -21,10 +21,21 @@ if TYPE_CHECKING:
 
 LONG = 20_000
 HEAD, TAIL = 6_000, 2_000
+# Characters that act or that nobody sees: controls, marks of direction, fillers, blanks
+# without ink, variation selectors, tags, what is not Unicode.
+HIDDEN = (
+    "\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+    "\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0d\ufeff\uffa0"
+    "\ufff0-\ufffb\ufffe\uffff\ud800-\udfff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff"
+)
+# Two kinds are part of good text in their place: the choice between a sign and its
+# picture behind such a sign (and before a keycap), joiners behind a letter of a script
+# that joins or behind a picture. Elsewhere they are hidden characters too.
+PICTURES = "\u00a9\u00ae\u203c\u2049\u2100-\u27ff\u2900-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
 CONTROLS = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e"
-    "\u2060-\u206f\ufeff\ufff9-\ufffb\ufffe\uffff\ud800-\udfff"
-    "\U000e0000-\U000e007f]"
+    f"[{HIDDEN}]|(?<![{PICTURES}])[\ufe0e\ufe0f](?!\u20e3)"
+    "|(?<![\u0300-\u1fff\u2100-\ufdff\ufe0f\ufe10-\uffdc\U00010000-\U000dffff])[\u200c\u200d]"
 )
 EDGES = re.compile(r"(\n|\t| (?=\s|$)|(?<=\s) |^ )")
 SIGNS = {" ": "\u2423", "\n": "\u23ce\n", "\t": "\u21e5"}
@@ -55,18 +66,17 @@ def blank(text: str) -> Markup:
 
     As in `visible`, `data-c` holds the true code point; a line still ends where it ends.
     """
-    made = Markup("")
-    for character in text:
-        sign = SIGNS.get(character)
-        shown = (
-            Markup('<i class="cc ws" data-c="{:x}">{}</i>').format(
-                ord(character), sign.rstrip("\n")
-            )
-            if sign
-            else visible(character)
-        )
-        made += shown
-    return made
+    return Markup("").join(map(_blank, text))
+
+
+def _blank(character: str) -> Markup:
+    sign = SIGNS.get(character, "").rstrip("\n")
+    if not sign and CONTROLS.match(character):
+        return visible(character)
+    kind, shown = ("cc ws", sign) if sign else ("cc", f"[U+{ord(character):04X}]")
+    return Markup('<i class="{}" data-c="{:x}">{}</i>').format(
+        kind, ord(character), shown
+    )
 
 
 def plain(text: str) -> str:
