@@ -26,6 +26,7 @@ from helmsite.schema import (
     Completion,
     Counts,
     Decoding,
+    FileFacts,
     Instance,
     Message,
     Reference,
@@ -316,9 +317,11 @@ def test_a_run_without_a_value_says_why() -> None:
 # ---- Files
 
 
-def test_a_download_that_is_gone_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(BuildError, match="does not exist"):
-        Writer(tmp_path).copy("data/x.parquet", tmp_path / "gone.parquet")
+def test_a_download_that_is_gone_is_told(tmp_path: Path) -> None:
+    facts = FileFacts(1, 4, "0" * 64)
+    told = Writer(tmp_path).copy("data/x.parquet", tmp_path / "gone.parquet", facts)
+    assert told == "it cannot be read (No such file or directory)"
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_file_in_the_place_of_the_site_is_left_alone(tmp_path: Path) -> None:

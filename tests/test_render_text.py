@@ -180,18 +180,43 @@ def test_no_two_names_share_a_slug_on_any_system(names: list[str]) -> None:
     assert not any(s.startswith(".") for s in found.values())
 
 
-def test_names_that_collide_all_get_a_hash() -> None:
-    found = assign(["a:b", "a/b", "a-c", "CON", "index"])
+def test_every_name_that_is_not_its_own_slug_gets_a_hash() -> None:
+    found = assign(["a:b", "a/b", "a-c", "CON", "index", "X", "x"])
     assert found["a-c"] == "a-c"
-    assert re.fullmatch(r"a-b-[0-9a-f]{8}", found["a:b"])
-    assert re.fullmatch(r"a-b-[0-9a-f]{8}", found["a/b"])
-    assert found["CON"] != "CON"
+    for name, readable in (("a:b", "a-b"), ("a/b", "a-b"), ("CON", "CON"), ("x", "x")):
+        assert re.fullmatch(f"{readable}-[0-9a-f]{{16}}", found[name])
     assert found["index"] != "index"
+    assert found["X"].lower() != found["x"].lower()
+
+
+@pytest.mark.parametrize("name", ["x y", "x/y", "mmlu:subject=law", "真実"])
+def test_no_name_can_be_written_to_take_anothers_place(name: str) -> None:
+    place = assign([name])[name]
+    for thief in (place, place.upper(), f"{slug(name)}-{'0' * 8}"):
+        found = assign([name, thief])
+        assert found[name] == place
+        assert found[thief].lower() != place.lower()
+
+
+def test_an_instance_cannot_take_anothers_anchor() -> None:
+    place = anchor("x y")
+    assert anchor(place.removeprefix("i-")) != place
+    assert anchor("x y", "typos") != anchor(anchor("x y", "typos")[2:])
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["con", "AUX", "nul.txt", "aux.html", "com1", "LPT1", "lpt0.x", "Com9.tar.gz"],
+)
+def test_no_page_has_the_name_of_a_device(name: str) -> None:
+    first = assign([name])[name].lower().partition(".")[0]
+    assert not re.fullmatch(r"con|prn|aux|nul|(com|lpt)\d", first)
+    assert first != "index"
 
 
 def test_a_slug_does_not_depend_on_other_names() -> None:
     assert slug("mmlu:subject=anatomy") == "mmlu-subject-anatomy"
-    assert assign(["x:y"])["x:y"] == assign(["x:y", "z"])["x:y"]
+    assert assign(["x:y"])["x:y"] == assign(["x:y", "x-y"])["x:y"]
 
 
 @given(st.text(), st.text())

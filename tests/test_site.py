@@ -560,7 +560,11 @@ def test_one_model_and_one_scenario_read_well(tmp_path: Path) -> None:
     assert "Mean win rate" not in front
     scenario = text_of((tmp_path / "site/scenarios/knowledge/index.html").read_text())
     assert "1 model was run on General knowledge: exact match 0.94." in scenario
-    model = text_of((tmp_path / "site/models/demo-willow-7b/index.html").read_text())
+    model = text_of(
+        (
+            tmp_path / "site/models/demo-willow-7b-989033c3ff170acf/index.html"
+        ).read_text()
+    )
     assert (
         "Willow 7B has 1 run on 1 scenario; no other model shares one of them." in model
     )

@@ -117,7 +117,9 @@ def test_other_runs_of_a_cell_are_one_link_away(tmp_path: Path) -> None:
     assert "+n: so many other runs of the model" in front
     scenario = (out / "scenarios" / "knowledge" / "index.html").read_text()
     assert scenario.count('href="?runs-here.q=Willow%207B#runs-here"') == 1
-    model = (out / "models" / "demo-willow-7b" / "index.html").read_text()
+    model = (
+        out / SiteMap([], [], ["demo/willow-7b"], []).model("demo/willow-7b")
+    ).read_text()
     assert f'href="../../{target}"' in model
 
 
@@ -259,7 +261,11 @@ def test_models_without_a_value_are_not_counted_among_those_that_have_one() -> N
 
 def test_a_single_model_has_no_rank(tmp_path: Path) -> None:
     build(FakeResults(1, SCENARIOS[:1], 2), tmp_path / "site", SiteConfig())
-    page = (tmp_path / "site/models/demo-willow-7b/index.html").read_text()
+    page = (
+        tmp_path
+        / "site"
+        / SiteMap([], [], ["demo/willow-7b"], []).model("demo/willow-7b")
+    ).read_text()
     assert "1 of 1" not in page
     models = (tmp_path / "site/models/index.html").read_text()
     assert ">1 model.<" in models

@@ -6,11 +6,18 @@ import hashlib
 import re
 from typing import TYPE_CHECKING
 
+from helmsite.errors import BuildError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 SAFE = re.compile(r"[A-Za-z0-9._-]{1,80}")
-RESERVED = {"con", "prn", "aux", "nul", "index", ""}
+RESERVED = {
+    *("con", "prn", "aux", "nul", "index", ""),
+    *(f"{device}{n}" for device in ("com", "lpt") for n in range(10)),
+}  # Windows takes these as devices, whatever follows a dot
+HASHED = re.compile(r"-[0-9a-f]{8,}$", re.IGNORECASE)
+DIGITS = 16
 
 
 def digest(text: str, length: int = 8) -> str:
@@ -30,27 +37,52 @@ def slug(name: str) -> str:
 def assign(names: Iterable[str]) -> dict[str, str]:
     """Return a slug for each name; no two are equal, not even in another case.
 
-    Names that share a slug all get a hash, so that none depends on the others' order.
+    A name keeps its slug only if it is its own slug, no other name's in another case, no
+    device of Windows, and does not end as a hash would; every other gets a hash, so that
+    none depends on the others' order and none can be written to take another's place.
+
+    Raises:
+        BuildError: two names have one slug all the same.
     """
-    wanted = {name: slug(name) for name in sorted(set(names))}
+    known = sorted(set(names))
     count: dict[str, int] = {}
-    for short in wanted.values():
-        count[short.lower()] = count.get(short.lower(), 0) + 1
-    return {
-        name: f"{short[:70]}-{digest(name)}".lstrip("-")
-        if count[short.lower()] > 1 or short.lower() in RESERVED
-        else short
-        for name, short in wanted.items()
+    for name in known:
+        count[name.lower()] = count.get(name.lower(), 0) + 1
+    found = {
+        name: name if _keeps(name) and count[name.lower()] == 1 else hashed(name)
+        for name in known
     }
+    if len({short.lower() for short in found.values()}) < len(known):
+        raise BuildError(
+            "Two names would share an address of the site.", "Rename one of them."
+        )
+    return found
+
+
+def hashed(name: str) -> str:
+    """Return a readable beginning of a name and a hash of the whole."""
+    readable = slug(name)[:60] or "x"
+    if _is_device(readable):
+        readable = readable.replace(".", "-")
+    return f"{readable}-{digest(name, DIGITS)}"
+
+
+def _is_device(name: str) -> bool:
+    return name.lower().partition(".")[0] in RESERVED
+
+
+def _keeps(name: str) -> bool:
+    return name == slug(name) and not _is_device(name) and not HASHED.search(name)
 
 
 def anchor(instance_id: str, perturbation: str = "") -> str:
     """Return the id of an instance's article: readable, the same in every build."""
-    if not perturbation and SAFE.fullmatch(instance_id):
+    plain = not perturbation and SAFE.fullmatch(instance_id)
+    if plain and not HASHED.search(instance_id):
         return f"i-{instance_id}"
     key = f"{instance_id}\0{perturbation}"
     readable = slug(f"{instance_id[:40]} {perturbation[:40]}")
-    return f"i-{readable}-{digest(key)}"
+    return f"i-{readable}-{digest(key, DIGITS)}"
 
 
 class SiteMap:

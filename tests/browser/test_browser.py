@@ -30,7 +30,7 @@ KINDS = [
     "scenarios/index.html",
     "scenarios/knowledge/index.html",
     "models/index.html",
-    "models/demo-willow-7b/index.html",
+    "models/demo-willow-7b-989033c3ff170acf/index.html",
     "runs/index.html",
     f"{FIRST}/index.html",
     f"{FIRST}/1.html",
