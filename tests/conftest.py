@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 SHARED = Path(__file__).parents[2] / "shared"
 LOOPBACK = {"127.0.0.1", "::1", "localhost"}
@@ -34,6 +39,16 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip("needs the reference folder ../shared, which is not here")
     return SHARED
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The user's cache folder during the tests: not the real one."""
+    folder = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder))
+        yield folder
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(autouse=True)

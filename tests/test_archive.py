@@ -368,7 +368,29 @@ def test_remote_archives_keep_journals_in_the_users_cache(
         journal.put(run.replies[0].request, [run.replies[0].completion])
         inside = archive.root if archive.is_local else tmp_path
         assert journal.path.is_relative_to(inside)
-    assert archive.cache_folder.is_relative_to(inside)
+
+
+def test_no_cache_is_kept_inside_an_archive(
+    archive: Archive, tmp_path: Path, cache_home: Path
+) -> None:
+    """An archive from elsewhere would bring its cache along."""
+    home = cache_home if archive.is_local else tmp_path
+    assert archive.cache_folder.is_relative_to(home)
+    assert not archive.cache_folder.is_relative_to(archive.root)
+    assert again(archive).cache_folder == archive.cache_folder
+
+
+def test_an_archive_has_one_cache_however_it_is_addressed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "link").symlink_to(tmp_path / "runs")
+    folders = {
+        Archive(root).cache_folder
+        for root in ("runs", tmp_path / "runs", f"{tmp_path}/runs/", "link", "./runs")
+    }
+    assert len(folders) == 1
+    assert Archive("other").cache_folder not in folders
 
 
 def test_the_users_cache_folder_is_the_systems(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
@@ -27,7 +28,6 @@ from helmsite.schema import FileFacts, Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     import pyarrow as pa
 
@@ -60,7 +60,7 @@ class Archive:
         root: the folder or URL; it need not exist before the first write.
         options: what fsspec's file system takes (endpoint, credentials, ...).
         cache: where journals and caches of a remote archive go; default: the user's
-            cache folder. A local archive keeps them in its own `_journal`, `_cache`.
+            cache folder. A local archive keeps its journals in its own `_journal`.
 
     Reading trusts the catalogue. Errors are ArchiveErrors that name the file.
     """
@@ -89,7 +89,7 @@ class Archive:
     @property
     def cache_folder(self) -> Path:
         """A local folder for what can always be rebuilt; it may not exist yet."""
-        return self._local("_cache")
+        return layout.cache_folder(self._store.place, self._cache) / "cache"
 
     def manifests(self) -> tuple[Manifest, ...]:
         """Return the manifest of every run, sorted by run_id."""
@@ -311,17 +311,14 @@ class Archive:
 
         With `read_only` nothing is written or locked, another process may be at work.
         """
-        name = f"{layout.safe_id(run_id)}.jsonl"
-        path = self._local(layout.JOURNAL) / name
-        return Journal(path, identity, read_only=read_only)
+        return Journal(self._journal(run_id), identity, read_only=read_only)
 
     def discard_journal(self, run_id: str) -> bool:
         """Delete what a killed process left of a run's journal; say if it left one.
 
         For a run that is archived whole. A process at work is left alone.
         """
-        name = f"{layout.safe_id(run_id)}.jsonl"
-        return journal.clear(self._local(layout.JOURNAL) / name)
+        return journal.clear(self._journal(run_id))
 
     def reindex(self) -> Reindexed:
         """Bring the catalogue in line with the folders, and clear interrupted writes."""
@@ -393,8 +390,9 @@ class Archive:
         home = staging.home(self._store, run_id, self._entry(run_id).path)
         return f"{home}/{tables.known(name).name}.parquet"
 
-    def _local(self, name: str) -> Path:
+    def _journal(self, run_id: str) -> Path:
+        name = f"{layout.JOURNAL}/{layout.safe_id(run_id)}.jsonl"
         if self._store.local is not None:
-            return self._store.local / name
-        place = hashlib.sha256(self.root.rstrip("/").encode()).hexdigest()[:16]
-        return (self._cache or layout.user_cache()) / place / name.lstrip("_")
+            return Path(self._store.path(name))
+        home = layout.cache_folder(self._store.place, self._cache)
+        return home / name.lstrip("_")

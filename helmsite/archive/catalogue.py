@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import time
 from io import BytesIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 MANY = 40
 _TRIES = 5
 _OLD_S = 3600.0
+_PIECE = 1 << 20
+_LARGEST, _RATIO = 64 << 20, 500  # of the text: real catalogues shrink by 30
 _REINDEX = "Type: helmsite check --reindex."
 
 
@@ -142,8 +145,8 @@ class Catalogue:
         """
         broken = []
         for name in self._store.names(layout.CATALOGUE) or ():
-            blob = self._store.read(f"{layout.CATALOGUE}/{name}")
             try:
+                blob = self._store.read(f"{layout.CATALOGUE}/{name}")
                 if blob is not None and not _is_noise(name):
                     self._parse(blob, name)
             except manifests.UnknownVersionError:
@@ -156,7 +159,7 @@ class Catalogue:
         """Return what writers that died left in the catalogue's folder, once it is old."""
         if self._store.local is None:
             return []
-        found = (self._store.local / layout.CATALOGUE).glob(".*.tmp")
+        found = Path(self._store.path(layout.CATALOGUE)).glob(".*.tmp")
         old = time.time() - _OLD_S
         return sorted(
             f"{layout.CATALOGUE}/{p.name}" for p in found if p.stat().st_mtime < old
@@ -218,14 +221,10 @@ class Catalogue:
     def _parse(self, blob: bytes, where: str) -> tuple[Entry, ...]:
         if not where.endswith(_name(blob)):
             raise ArchiveError(f"{where} is damaged.", _REINDEX)
-        try:
-            with pa.input_stream(BytesIO(blob), compression="zstd") as stream:
-                lines = stream.read().splitlines()
-        except (OSError, pa.ArrowException) as error:
-            raise ArchiveError(f"{where} is damaged: {error}.", _REINDEX) from error
+        lines = _text(blob, where).splitlines()
         try:
             return tuple(self._whole(_decoder.decode(line)) for line in lines)
-        except (msgspec.MsgspecError, UnicodeError, KeyError) as error:
+        except (msgspec.MsgspecError, UnicodeError, KeyError, RecursionError) as error:
             for line in lines:
                 _refuse_unknown(line)
             raise ArchiveError(f"{where} is damaged: {error}.", _REINDEX) from error
@@ -233,12 +232,11 @@ class Catalogue:
     def _whole(self, line: _Line) -> Entry:
         """Put the metrics' facts back; equal ones are the same object in memory."""
         manifest = line.entry.manifest
+        verify(line.entry, self._store.show(layout.CATALOGUE))
         if manifest is None:
             return line.entry
         if line.metrics is not None:
             self._facts.setdefault(line.facts, line.metrics)
-        where = self._store.show(f"{line.entry.path}/{layout.MANIFEST}")
-        manifests.check_version(manifest.schema_version, where)
         manifest = structs.replace(manifest, metrics=self._facts[line.facts])
         return structs.replace(line.entry, manifest=manifest)
 
@@ -246,6 +244,46 @@ class Catalogue:
         for name in sorted(names):
             self._store.delete(f"{layout.CATALOGUE}/{name}")
             self._segments.pop(name, None)
+
+
+def verify(entry: Entry, where: str) -> None:
+    """Refuse an entry that stands for another file than the one that it describes.
+
+    Raises:
+        ArchiveError: its key or path is not that of its manifest or batch.
+    """
+    if entry.gone:
+        return  # says that a key is not to be found; its path is never used
+    if entry.manifest is not None:
+        key = entry.manifest.run_id
+        path = manifests.verify(entry.manifest, f"{where}, run {key!r},")
+        is_sound = entry.kind == "run" and entry.facts is None
+    else:
+        key = path = layout.published_path(entry.suite, entry.batch)
+        is_sound = entry.kind == "published" and entry.facts is not None
+    if not is_sound or (entry.key, entry.path) != (key, path):
+        raise ArchiveError(
+            f"{where} says that {entry.key!r} is at {entry.path!r}, which is not its place.",
+            _REINDEX,
+        )
+
+
+def _text(blob: bytes, where: str) -> bytes:
+    """Return what a segment holds, unless that is far more than a catalogue can be."""
+    limit = _LARGEST + _RATIO * len(blob)
+    text = bytearray()
+    try:
+        with pa.input_stream(BytesIO(blob), compression="zstd") as stream:
+            while piece := stream.read(_PIECE):
+                text += piece
+                if len(text) > limit:
+                    raise ArchiveError(
+                        f"{where} is damaged: it holds more than {limit:,} bytes.",
+                        _REINDEX,
+                    )
+    except (OSError, pa.ArrowException) as error:
+        raise ArchiveError(f"{where} is damaged: {error}.", _REINDEX) from error
+    return bytes(text)
 
 
 def _is_noise(name: str) -> bool:
@@ -279,7 +317,7 @@ def _refuse_unknown(line: bytes) -> None:
     """Say so where a line is of a newer helmsite."""
     try:
         peek = msgspec.json.decode(line, type=_PeekLine).entry
-    except (msgspec.MsgspecError, UnicodeError):
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return
     if bytes(peek.manifest) != b"null":
         manifests.decode(peek.manifest, f"{peek.path}/{layout.MANIFEST}")

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from helmsite.archive import layout, manifests, staging, tables
+from helmsite.archive import layout, staging, tables
 from helmsite.archive.indexing import is_published, scan
 from helmsite.archive.store import damage
 from helmsite.errors import ArchiveError
@@ -40,7 +40,8 @@ def check(store: Store, catalogue: Catalogue, deep: bool) -> list[Problem]:
     """Return all problems of an archive, those of the catalogue first, then by path."""
     found = scan(store)
     problems = list(_catalogue(catalogue, found))
-    problems += _leftovers(store, catalogue, found)
+    problems += _interrupted(store, catalogue)
+    problems += _strays(found)
     for path, error in found.unreadable.items():
         problems.append(Problem("error", path, error.message, error.hint))
     for entry in sorted(found.entries.values(), key=lambda e: e.path):
@@ -54,7 +55,8 @@ def check(store: Store, catalogue: Catalogue, deep: bool) -> list[Problem]:
 def _catalogue(catalogue: Catalogue, found: Scan) -> Iterator[Problem]:
     try:
         broken = catalogue.damaged()
-    except manifests.UnknownVersionError as error:
+        listed = None if broken else catalogue.entries()
+    except ArchiveError as error:
         yield Problem("error", layout.CATALOGUE, error.message, error.hint)
         return
     if broken:
@@ -63,7 +65,6 @@ def _catalogue(catalogue: Catalogue, found: Scan) -> Iterator[Problem]:
                 "error", path, "this part of the catalogue is damaged", _REINDEX
             )
         return
-    listed = catalogue.entries()
     if listed is None:
         if found.entries:
             what = "there is no catalogue: every command looks through all folders"
@@ -81,11 +82,19 @@ def _catalogue(catalogue: Catalogue, found: Scan) -> Iterator[Problem]:
             yield Problem("error", new.path, what, _REINDEX, key)
 
 
-def _leftovers(store: Store, catalogue: Catalogue, found: Scan) -> Iterator[Problem]:
-    left = [f"{layout.INCOMING}/{name}" for name in staging.leftovers(store)]
-    for path in [*left, *catalogue.torn()]:
+def _interrupted(store: Store, catalogue: Catalogue) -> Iterator[Problem]:
+    try:
+        left = [f"{layout.INCOMING}/{name}" for name in staging.leftovers(store)]
+        left += catalogue.torn()
+    except ArchiveError as error:
+        yield Problem("error", layout.INCOMING, error.message, error.hint)
+        return
+    for path in left:
         what = "an interrupted write left files behind"
         yield Problem("warning", path, what, _REINDEX)
+
+
+def _strays(found: Scan) -> Iterator[Problem]:
     homes = {path.rpartition("/")[0] for path in found.files}
     for home in sorted(homes):
         if f"{home}/{layout.MANIFEST}" in found.files:
@@ -141,10 +150,6 @@ class _Run:
     def _identity(self) -> Iterator[Problem]:
         manifest = self._manifest
         where = f"{self._path}/{layout.MANIFEST}"
-        if (home := layout.run_path(manifest)) != self._path:
-            step = f"Move the folder to {home}, or delete it if it is a copy."
-            what = "the run stands in another folder than its manifest says"
-            yield Problem("error", where, what, step, manifest.run_id)
         if manifest.spec_id != manifest.spec.spec_id:
             step = "Run it again: someone changed the spec by hand."
             what = "the spec_id is not that of the spec"

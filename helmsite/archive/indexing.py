@@ -41,17 +41,22 @@ def scan(store: Store) -> Scan:
     files = {p: n for p, n in store.files().items() if is_data(p)}
     entries: dict[str, Entry] = {}
     unreadable: dict[str, ArchiveError] = {}
+    for path in [p for p, size in files.items() if size < 0]:
+        try:
+            store.path(path)
+        except ArchiveError as error:
+            unreadable[path] = error
+        del files[path]
     homes = [p for p in files if p.endswith(f"/{layout.MANIFEST}")]
     for path, blob in sorted(store.read_many(homes).items()):
         try:
             manifest = manifests.decode(blob, store.show(path))
+            home = path.rpartition("/")[0]
+            _refuse_misplaced(home, layout.run_path(manifest))
         except ArchiveError as error:
             unreadable[path] = error
             continue
-        entry = run_entry(manifest, path.rpartition("/")[0], blob)
-        if entry.key in entries and entry.path != layout.run_path(manifest):
-            continue  # a copy: the run in its own place counts
-        entries[entry.key] = entry
+        entries[manifest.run_id] = run_entry(manifest, home, blob)
     for path in files:
         if is_published(path):
             try:
@@ -59,6 +64,15 @@ def scan(store: Store) -> Scan:
             except ArchiveError as error:
                 unreadable[path] = error
     return Scan(files, dict(sorted(entries.items())), unreadable)
+
+
+def _refuse_misplaced(home: str, own: str) -> None:
+    """Refuse a run in another folder than its own: a copy, or one made to be mistaken."""
+    if home != own:
+        raise ArchiveError(
+            "the run stands in another folder than its manifest says",
+            f"Move the folder to {own}, or delete it if it is a copy.",
+        )
 
 
 def run_entry(manifest: Manifest, path: str, blob: bytes | None = None) -> Entry:
@@ -97,5 +111,11 @@ def _read_published(store: Store, path: str) -> Entry:
         facts = pq.ParquetFile(source).metadata
         said = {k.decode(): v.decode() for k, v in (facts.metadata or {}).items()}
         names = {n: said[f"helmsite.{n}"] for n in ("suite", "batch")}
+    if layout.published_path(names["suite"], names["batch"]) != path:
+        raise ArchiveError(
+            f"{store.show(path)} is the batch {names['batch']!r} of the suite "
+            f"{names['suite']!r}, which has another place.",
+            "Import these results again from their source.",
+        )
     size = FileFacts(facts.num_rows, len(blob), hashlib.sha256(blob).hexdigest())
     return published_entry(path, size, names)

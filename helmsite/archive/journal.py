@@ -86,6 +86,7 @@ class Journal:
 
     def __enter__(self) -> Self:
         with problems(f"open the journal {self.path}"):
+            _refuse_links(self.path)
             if self._read_only:
                 self._look()
                 return self
@@ -174,16 +175,16 @@ class Journal:
             self.path.unlink(missing_ok=True)
 
     def _open(self) -> None:
-        file = self.path.open("a+b", buffering=0)
+        file = open(self.path, "a+b", buffering=0, opener=_no_link)  # noqa: SIM115
         self._file = file
-        with self.path.open("rb") as lines:
+        with open(self.path, "rb", opener=_no_link) as lines:
             self._end = self._scan(lines)
         file.truncate(self._end)
 
     def _look(self) -> None:
         """Open for reading alone; another process may be writing."""
         with suppress(FileNotFoundError):
-            self._file = self.path.open("rb")
+            self._file = open(self.path, "rb", opener=_no_link)  # noqa: SIM115
             self._end = self._scan(self._file)
 
     def _scan(self, lines: BinaryIO) -> int:
@@ -244,11 +245,29 @@ class Journal:
             self._file = None
 
 
+def _refuse_links(path: Path) -> None:
+    """Refuse a journal or lock that would cut off or append to a file elsewhere.
+
+    Raises:
+        ArchiveError: one of them is a symbolic link.
+    """
+    for one in (path, Path(f"{path}.lock")):
+        if one.is_symlink():
+            raise ArchiveError(
+                f"{one} is a symbolic link, which no journal is.", "Delete the link."
+            )
+
+
+def _no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
+
+
 def clear(path: Path) -> bool:
     """Delete a journal and its lock, unless a process is at work; say if there was one."""
     lock = filelock.FileLock(f"{path}.lock", timeout=0, thread_local=False)
     if not (path.exists() or Path(lock.lock_file).exists()):
         return False
+    _refuse_links(path)
     with problems(f"delete the journal {path}"):
         try:
             lock.acquire()

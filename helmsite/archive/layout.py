@@ -50,13 +50,18 @@ def encode(value: str) -> str:
     return f"{head}~{digest}"
 
 
+def is_safe_id(run_id: str) -> bool:
+    """Whether a run_id can be a file name."""
+    return _SAFE_ID.fullmatch(run_id) is not None
+
+
 def safe_id(run_id: str) -> str:
     """Return the run_id if it can be a file name.
 
     Raises:
         ArchiveError: it holds something else than A-Z a-z 0-9 . _ -
     """
-    if not _SAFE_ID.fullmatch(run_id):
+    if not is_safe_id(run_id):
         raise ArchiveError(
             f"{run_id!r} cannot be the id of a run.",
             "An id is made of letters, digits, '.', '_' and '-'; schema.run_id makes one.",
@@ -88,3 +93,12 @@ def user_cache() -> Path:
     else:
         base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return base / "helmsite"
+
+
+def cache_folder(place: str, cache: Path | None) -> Path:
+    """Return a folder, in `cache` or the user's, for what belongs to one archive.
+
+    It is never inside an archive: one from elsewhere brings no cache along.
+    """
+    key = hashlib.sha256(place.rstrip("/").encode()).hexdigest()[:16]
+    return (cache or user_cache()) / key

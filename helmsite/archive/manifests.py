@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
+from helmsite.archive import layout
 from helmsite.errors import ArchiveError
 from helmsite.schema import SCHEMA_VERSION, Manifest
+
+_LATEST_S = 253_370_764_800.0  # the year 9999: later, and earlier than 1970, is no date
 
 
 class UnknownVersionError(ArchiveError):
@@ -34,15 +37,41 @@ def decode(blob: bytes | msgspec.Raw, where: str) -> Manifest:
     """
     try:
         manifest = _decoder.decode(blob)
-    except (msgspec.MsgspecError, UnicodeError) as error:
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         _refuse_version(blob, where)
         raise ArchiveError(
             f"{where} cannot be read: {error}.",
             "Update helmsite (pip install -U helmsite); if that does not help the file "
             "is damaged: restore it, or delete the run's folder and run it again.",
         ) from error
-    check_version(manifest.schema_version, where)
+    verify(manifest, where)
     return manifest
+
+
+def verify(manifest: Manifest, where: str) -> str:
+    """Return the folder that a manifest names, once it is safe to use as one.
+
+    An archive may come from anybody: what stands in a manifest never leads out of it.
+
+    Raises:
+        UnknownVersionError: the manifest has another schema version.
+        ArchiveError: the run_id or a name makes no folder, or a time is no date.
+    """
+    check_version(manifest.schema_version, where)
+    try:
+        home = layout.run_path(manifest)
+    except ArchiveError as error:
+        raise ArchiveError(
+            f"{where} is not sound: {error.message}", "Delete the run's folder."
+        ) from error
+    about = manifest.provenance
+    for time in (about.started_at, about.finished_at):
+        if time is not None and not 0 <= time <= _LATEST_S:
+            raise ArchiveError(
+                f"{where} is not sound: the time {time!r} is not between 1970 and 9999.",
+                "Correct it in the file, or delete the run's folder.",
+            )
+    return home
 
 
 def check_version(version: int, where: str) -> None:
@@ -62,7 +91,7 @@ def _refuse_version(blob: bytes | msgspec.Raw, where: str) -> None:
     """Say so where a manifest cannot be read because it is of another version."""
     try:
         version = _versions.decode(blob).schema_version
-    except (msgspec.MsgspecError, UnicodeError):
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return
     if version is not None:
         check_version(version, where)

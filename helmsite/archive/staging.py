@@ -38,6 +38,7 @@ def folder(store: Store, name: str) -> Iterator[Path]:
     Raises:
         ArchiveError: it cannot be made, or another process is writing this run.
     """
+    layout.safe_id(name)
     if store.local is None:
         recover(store, name)
         with problems("write a temporary file"):
@@ -47,7 +48,7 @@ def folder(store: Store, name: str) -> Iterator[Path]:
         finally:
             shutil.rmtree(made, ignore_errors=True)
         return
-    place = store.local / layout.INCOMING / name
+    place = _place(store, name)
     with _locked(store, name):
         try:
             with problems(f"write {place}"):
@@ -56,6 +57,12 @@ def folder(store: Store, name: str) -> Iterator[Path]:
             yield place
         finally:
             shutil.rmtree(place, ignore_errors=True)
+
+
+def _place(store: Store, name: str) -> Path:
+    """Return a place in `_incoming`; neither it nor that folder is a link elsewhere."""
+    layout.safe_id(name.removesuffix(_OLD).removesuffix(_SEGMENT).removesuffix(_LOCK))
+    return Path(store.path(f"{layout.INCOMING}/{name}"))
 
 
 def segment(name: str) -> str:
@@ -103,9 +110,9 @@ def home(store: Store, run_id: str, path: str) -> str:
     That is `path`, but for the moment in which a newer run takes its place (or for
     longer, if the process died in that moment).
     """
-    if store.local is not None and not (store.local / path).exists():
-        old = f"{layout.INCOMING}/{run_id}{_OLD}"
-        if (store.local / old / layout.MANIFEST).exists():
+    if store.local is not None and not Path(store.path(path)).exists():
+        old = f"{layout.INCOMING}/{layout.safe_id(run_id)}{_OLD}"
+        if Path(store.path(f"{old}/{layout.MANIFEST}")).exists():
             return old
     return path
 
@@ -117,14 +124,14 @@ def recover(store: Store, name: str) -> list[str]:
     """
     if store.local is None:
         return _recover_remote(store, name)
-    incoming = store.local / layout.INCOMING
-    place, old = incoming / name, incoming / f"{name}{_OLD}"
-    torn = incoming / f"{name}{_SEGMENT}"
+    layout.safe_id(name)
+    place, old = _place(store, name), _place(store, f"{name}{_OLD}")
+    torn = _place(store, f"{name}{_SEGMENT}")
     found = [f"{layout.INCOMING}/{p.name}" for p in (place, old, torn) if p.exists()]
     torn.unlink(missing_ok=True)
     if (old / layout.MANIFEST).exists():
-        blob = (old / layout.MANIFEST).read_bytes()
-        home = Path(store.path(layout.run_path(manifests.decode(blob, str(old)))))
+        blob = store.read(f"{layout.INCOMING}/{old.name}/{layout.MANIFEST}") or b""
+        home = Path(store.path(_home(blob, str(old), name)))
         if not home.exists():
             home.parent.mkdir(parents=True, exist_ok=True)
             old.rename(home)
@@ -134,9 +141,23 @@ def recover(store: Store, name: str) -> list[str]:
     return found
 
 
+def _home(blob: bytes, where: str, name: str) -> str:
+    """Return the folder of a run that waits under its name."""
+    manifest = manifests.decode(blob, where)
+    if manifest.run_id != name:
+        raise ArchiveError(
+            f"{where} is of the run {manifest.run_id}, not of {name}.",
+            "Delete that folder: helmsite has not written it.",
+        )
+    return layout.run_path(manifest)
+
+
 def leftovers(store: Store) -> list[str]:
-    """Return the names of runs whose write was interrupted (and is not going on)."""
-    found = store.names(layout.INCOMING) or []
+    """Return the names of runs whose write was interrupted (and is not going on).
+
+    What cannot be one's name is not listed: it is nothing that helmsite has written.
+    """
+    found = [n for n in store.names(layout.INCOMING) or [] if _is_ours(n)]
     if store.local is None:
         return found
     names = {
@@ -147,12 +168,17 @@ def leftovers(store: Store) -> list[str]:
     return sorted(n for n in names if not _is_busy(store, n))
 
 
+def _is_ours(name: str) -> bool:
+    bare = name.removesuffix(_LOCK).removesuffix(_OLD).removesuffix(_SEGMENT)
+    return layout.is_safe_id(bare)
+
+
 def clean(store: Store) -> list[str]:
     """Recover every interrupted write; returns what was found."""
     cleaned: list[str] = []
     if store.local is not None:
         for name in store.names(layout.INCOMING) or ():
-            if name.endswith(_LOCK):
+            if name.endswith(_LOCK) and _is_ours(name):
                 _is_busy(store, name.removesuffix(_LOCK))  # deletes a dead one's lock
     for name in leftovers(store):
         if store.local is None:
@@ -171,8 +197,7 @@ def _recover_remote(store: Store, name: str) -> list[str]:
     if blob is None:
         store.delete(waiting)
     else:
-        manifest = manifests.decode(blob, store.show(waiting))
-        _move(store, waiting, layout.run_path(manifest))
+        _move(store, waiting, _home(blob, store.show(waiting), name))
     return [waiting]
 
 
@@ -199,8 +224,7 @@ def _swap(stage: Path, target: Path) -> None:
 
 
 def _lock(store: Store, name: str) -> filelock.FileLock:
-    assert store.local is not None
-    path = store.local / layout.INCOMING / f"{name}{_LOCK}"
+    path = _place(store, f"{name}{_LOCK}")
     return filelock.FileLock(str(path), timeout=0, thread_local=False)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import stat
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -41,13 +42,48 @@ class Store:
             Path(self._base or "/") if isinstance(self._fs, LocalFileSystem) else None
         )
 
+    @property
+    def place(self) -> str:
+        """Where the archive is, the same however its address is written on this machine."""
+        return self.root if self.local is None else str(self.local.resolve())
+
     def path(self, relative: str) -> str:
-        """Return the full path: of a local file, or inside the remote store."""
+        """Return the full path: of a local file, or inside the remote store.
+
+        Raises:
+            ArchiveError: it leads out of the root, or a part of it below the root is a
+                symbolic link: an archive from elsewhere is not to reach other files.
+        """
+        self._guard(relative)
         return f"{self._base}/{relative}" if relative else self._base
 
     def show(self, relative: str) -> str:
         """Return the address as the user would write it."""
         return f"{self.root.rstrip('/')}/{relative}"
+
+    def _guard(self, relative: str) -> None:
+        parts = relative.split("/") if relative else []
+        if not {"", ".", ".."}.isdisjoint(parts) or "\0" in relative:
+            raise ArchiveError(
+                f"{relative!r} is not a path inside the archive {self.root}.",
+                "Type: helmsite check.",
+            )
+        place = self.local
+        if place is None:
+            return
+        for part in parts:
+            place /= part
+            try:
+                mode = place.lstat().st_mode
+            except OSError:
+                return  # not there: neither is anything below it
+            if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
+                kind = "a symbolic link" if stat.S_ISLNK(mode) else "a device or pipe"
+                raise ArchiveError(
+                    f"{place} is {kind}: archives hold files and folders alone.",
+                    "Delete it, or put a copy of what it points to in its place. "
+                    "(The archive's own folder may be a link.)",
+                )
 
     def read(self, relative: str) -> bytes | None:
         """Return the bytes of a file, None where there is none."""
@@ -152,7 +188,10 @@ class Store:
         return sorted(p.rstrip("/").rsplit("/", 1)[-1] for p in found) or None
 
     def files(self, relative: str = "") -> dict[str, int]:
-        """Return every file under a folder with its size in bytes, sorted by path."""
+        """Return every file under a folder with its size in bytes, sorted by path.
+
+        The size of a symbolic link is -1, whatever it points to.
+        """
         with self._problems("list", relative):
             self._fs.invalidate_cache()
             try:
@@ -162,7 +201,9 @@ class Store:
         base = self._base.lstrip("/")
         start = len(base) + 1 if base else 0
         return {
-            path.lstrip("/")[start:]: int(facts["size"] or 0)
+            path.lstrip("/")[start:]: -1
+            if facts.get("islink")
+            else int(facts["size"] or 0)
             for path, facts in sorted(found.items())
         }
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FORMAT = "1"
 BATCH = 64
-SAFE = {
+SAFE: dict[str, str | bool | int | float | list[str]] = {
     "threads": 1,
     "enable_external_access": "false",
     "autoload_known_extensions": "false",
