@@ -63,6 +63,23 @@ def test_texts_are_sent_as_utf_8(server: subprocess.Popen[str]) -> None:
     assert httpx.get(root + "prompt.txt").content.startswith(b"\xef\xbb\xbf")
 
 
+def test_no_type_is_guessed_and_an_impossible_path_is_no_traceback(
+    server: subprocess.Popen[str],
+) -> None:
+    root = httpx.URL(address(server))
+    for path in ("index.html", "nothing.html"):
+        sent = httpx.get(f"{root}{path}").headers.get_list("x-content-type-options")
+        assert sent == ["nosniff"], path
+    for impossible in ("/a%00b", "/%ED%A0%80", "/%00/index.html"):
+        with socket.create_connection((root.host, root.port or 80)) as connection:
+            connection.sendall(f"GET {impossible} HTTP/1.0\r\n\r\n".encode())
+            assert b" 404 " in connection.recv(1000).split(b"\r\n")[0], impossible
+    assert httpx.get(f"{root}index.html?q=%00").status_code == 200
+    server.send_signal(signal.SIGINT)
+    _, errors = server.communicate(timeout=10)
+    assert errors.strip() == "Stopped."
+
+
 def test_a_browser_that_leaves_and_ctrl_c_are_no_tracebacks(
     server: subprocess.Popen[str],
 ) -> None:

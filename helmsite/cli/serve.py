@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import sys
 from functools import partial
+from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
 from helmsite.cli.options import FOLDER
 from helmsite.errors import BuildError
+
+if TYPE_CHECKING:
+    from io import BytesIO
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -20,6 +24,19 @@ class Quiet(SimpleHTTPRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:
         """Say nothing."""
         del format, args
+
+    def end_headers(self) -> None:
+        """Add that a browser must not guess a file's type by its content."""
+        self.send_header("X-Content-Type-Options", "nosniff")
+        super().end_headers()
+
+    def send_head(self) -> BytesIO | BinaryIO | None:
+        """Answer 404 to a path that no file system can hold."""
+        try:
+            return super().send_head()
+        except ValueError:
+            self.send_error(HTTPStatus.NOT_FOUND, "File not found")
+            return None
 
     def guess_type(self, path: Any) -> str:
         """Return a file's media type, that of a text with its encoding."""
