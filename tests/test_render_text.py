@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import html
+import inspect
+import math
 import re
+import sys
+import time
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
-from helmsite.query.rows import Cell
-from helmsite.render import formats
+from helmsite.query.rows import Cell, TrialView
+from helmsite.render import charts, formats
+from helmsite.render.board import bar, cell_view, span
 from helmsite.render.names import anchor, assign, slug
+from helmsite.render.options import options
+from helmsite.render.samples import LOSS
 from helmsite.render.text import (
     HEAD,
     LONG,
@@ -23,7 +32,9 @@ from helmsite.render.text import (
     visible,
     web_address,
 )
-from helmsite.render.tokens import script_json
+from helmsite.render.tokens import script_json, tokens
+from helmsite.render.verdicts import verdict
+from helmsite.schema import Completion, Instance, Reference, Score, TopLogprob
 
 
 def unseen(markup: str) -> str:
@@ -286,3 +297,147 @@ def test_only_web_addresses_of_a_citation_become_links() -> None:
         "[d](/local) [e](mailto:x@example.org) [f](http://example.org/f)"
     )
     assert re.findall('href="([^"]*)"', made) == ["http://example.org/f"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "[" * 10_000,
+        "word " * 1_001,
+        "[" * 4_000,
+        ">" * 4_999,
+        "**" * 2_000,
+        "`" * 4_000,
+    ],
+)
+def test_a_long_or_deep_description_is_shown_as_it_is_at_once(source: str) -> None:
+    start = time.monotonic()
+    made = prose(source)
+    assert time.monotonic() - start < 2
+    assert made.startswith('<pre class="text">')
+    assert html.unescape(made.split("\n", 1)[1].removesuffix("</pre>")) == source
+
+
+def test_what_markdown_cannot_finish_is_shown_as_it_is() -> None:
+    limit = sys.getrecursionlimit()
+    deep = "".join("    " * i + "- <b>deep\n" for i in range(45))
+    try:
+        sys.setrecursionlimit(len(inspect.stack()) + 120)
+        made = prose(deep)
+    finally:
+        sys.setrecursionlimit(limit)
+    assert made.startswith('<pre class="text">\n- &lt;b&gt;deep')
+    assert prose("- deep").startswith("<ul>")
+
+
+def test_a_description_cannot_act_where_it_is_shown_as_it_is() -> None:
+    made = prose("<script>alert(1)</script>\u202e" + "x" * 5_000)
+    assert "<script" not in made
+    assert "[U+202E]" in made
+
+
+# ---- Numbers out of range
+
+
+@pytest.mark.parametrize("number", [math.inf, -math.inf, math.nan])
+@pytest.mark.parametrize("form", ["share", "integer", "seconds", "number", "bits"])
+def test_no_number_stops_a_page(number: float, form: str) -> None:
+    assert formats.value(number, form).startswith("? (")
+    assert formats.rough(number, form).startswith("? (")
+
+
+def test_a_huge_number_is_short_in_every_format() -> None:
+    for form in ("share", "integer", "seconds", "number"):
+        assert len(formats.value(1e308, form)) < 14
+        assert len(formats.value(-1e308, form)) < 14
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"),
+    [
+        (1e300, "? (1e+300)"),
+        (-1e18, "? (−1e+18)"),
+        (math.inf, "? (inf)"),
+        (math.nan, "? (nan)"),
+        (1_750_000_000.0, "2025-06-15 15:06 UTC"),
+        (-62_000_000_000.0, "0005-04-19 09:46 UTC"),
+    ],
+)
+def test_a_time_that_is_no_date_is_shown_as_a_number(number: float, shown: str) -> None:
+    assert formats.moment(number) == shown
+    assert formats.day(number) == (shown if "?" in shown else shown[:10])
+
+
+@pytest.mark.parametrize("number", [math.inf, math.nan, -5.0, 1e300])
+def test_a_duration_out_of_range_is_shown_as_a_number(number: float) -> None:
+    assert formats.seconds(number) == f"? ({number:g})".replace("-", "−")
+
+
+def test_a_reason_that_nobody_knows_is_shown_as_it_is() -> None:
+    assert formats.hole("strange\u202e") == "? (strange[U+202E])"
+    assert formats.hole("not run") == "not run: this model was not run here"
+    cells = [cell_view(Cell(None, missing=m), None, "") for m in ("lost", "failed")]  # type: ignore[arg-type]
+    assert [c.title for c in cells] == ["? (lost)", "failed: every request failed"]
+    made = verdict(Score("id1", "exact_match", None, missing="lost"), None)  # type: ignore[arg-type]
+    assert (made.kind, made.word) == ("missing", "? (lost)")
+
+
+@pytest.mark.parametrize("wild", [1e308, -1e308, math.inf, -math.inf, math.nan])
+def test_wild_log_probabilities_are_drawn_at_the_edge(wild: float) -> None:
+    top = ((TopLogprob("a", wild), TopLogprob("b", -1.0)),) * 2
+    made = tokens(
+        Completion(
+            "ab", tokens=("a", "b"), token_logprobs=(wild, -0.5), top_logprobs=top
+        ),
+        "ab",
+    )
+    assert made is not None
+    first, second = made.centinats.split()
+    assert int(first) in {0, 99_999}
+    assert second == "50"
+    assert len(made.summary) < 300
+
+
+@pytest.mark.parametrize("wild", [1e308, -1e308, math.inf, math.nan, 5e-324, 1e-12])
+@pytest.mark.parametrize("form", ["share", "number"])
+def test_wild_values_stop_no_chart_and_no_bar(wild: float, form: str) -> None:
+    metric = structs.replace(LOSS, format=form)
+    rows = [
+        charts.Dot("a", "#a", wild, wild, 1.0),
+        charts.Dot("b", "#b", 0.5, 0.1, wild),
+        charts.Dot("c", "#c", 0.0),
+    ]
+    made = charts.dot_plot(rows, metric, "Wild")
+    assert made.count("<circle") == 2 + (abs(wild) < 1)
+    assert "nan" not in made
+    assert "inf" not in made
+    scale = span([Cell(wild), Cell(0.25, wild, 0.5)], form)
+    assert all(math.isfinite(end) for end in scale)
+    assert (bar(Cell(0.25, wild, 0.5), scale) is None) == (not abs(wild) < 1)
+
+
+def test_tied_values_of_any_size_have_a_scale() -> None:
+    for value in (0.0, 1e-12, 0.5, 1e11, -1e11):
+        marks = charts.ticks(value, value + 1e-13)
+        assert len(set(marks)) > 1
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        {"scores": "x", "chosen": 1},
+        {"scores": ["a"], "chosen": [0]},
+        {"scores": None, "chosen": None},
+        {"scores": [1e308], "chosen": [0]},
+    ],
+)
+def test_details_of_another_shape_stop_no_page(kept: dict[str, Any]) -> None:
+    score = Score("id1", "exact_match", 1.0, details=kept)
+    trial = TrialView(0, (), (score,))
+    instance = Instance("id1", "It", (Reference("a"), Reference("b")))
+    made = options(trial, instance)
+    assert [o.chosen for o in made] == [
+        kept["chosen"] == [0] and kept["scores"] != ["a"],
+        False,
+    ]
+    assert all(len(o.score) < 20 for o in made)

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from helmsite.config import GroupConfig, SiteConfig
 from helmsite.errors import BuildError
-from helmsite.query.rows import Group, Leaderboard
+from helmsite.query.rows import Group, Leaderboard, ScenarioPage, ScenarioSummary
 from helmsite.render import build, check_links
 from helmsite.render.names import SiteMap, assign
 from tests.site_source import SCENARIOS, FakeResults
@@ -64,6 +64,33 @@ def test_an_entry_of_a_group_without_runs_is_a_warning(tmp_path: Path) -> None:
     )
     with pytest.raises(BuildError, match="No run belongs to 'nowledge'"):
         build(results, tmp_path / "site", config, strict=True)
+
+
+class StrangeName(FakeResults):
+    """An archived scenario whose name is no entry."""
+
+    def scenarios(self) -> tuple[ScenarioSummary, ...]:
+        return tuple(
+            structs.replace(s, facts=structs.replace(s.facts, name="task: a,b"))
+            if s.facts.name == "knowledge"
+            else s
+            for s in super().scenarios()
+        )
+
+    def scenario(self, name: str) -> ScenarioPage:
+        if name != "task: a,b":
+            return super().scenario(name)
+        page = super().scenario("knowledge")
+        facts = structs.replace(page.facts, name="task: a,b")
+        return structs.replace(page, facts=facts)
+
+
+def test_an_archived_name_that_is_no_entry_stops_no_build(tmp_path: Path) -> None:
+    config = SiteConfig(groups={"core": GroupConfig("Core", ("mmlu", "knowledge"))})
+    report = build(StrangeName(models=1), tmp_path / "site", config)
+    assert "No run belongs to 'knowledge' of [site.groups.core]." in report.warnings
+    page = SiteMap([], ["task: a,b"], [], []).scenario("task: a,b")
+    assert (tmp_path / "site" / page).is_file()
 
 
 # ---- Names

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 WIDTH = 24.0
 NARROW = 0.4
-OTHER = "†"
 RUNS = "runs-here"
 ARROWS = {True: ("↑", "higher is better"), False: ("↓", "lower is better")}
 Range = tuple[float, float]
@@ -61,9 +60,8 @@ def span(cells: Sequence[Cell], form: str) -> Range:
 
     Shares span at least 0.4, so that wide and narrow intervals look different.
     """
-    seen = [c.value for c in cells if c.value is not None]
-    seen += [c.ci_low for c in cells if c.ci_low is not None]
-    seen += [c.ci_high for c in cells if c.ci_high is not None]
+    ends = [end for c in cells for end in (c.value, c.ci_low, c.ci_high)]
+    seen = [end for end in ends if end is not None and abs(end) < formats.HUGE]
     low, high = (min(seen), max(seen)) if seen else (0.0, 1.0)
     if form == "share" and high - low < NARROW:
         low = min(max(0.0, (low + high - NARROW) / 2), 1.0 - NARROW)
@@ -79,6 +77,8 @@ def bar(cell: Cell, scale: Range | None) -> Bar | None:
         or cell.ci_high is None
         or cell.value is None
     ):
+        return None
+    if not max(abs(cell.ci_low), abs(cell.ci_high), abs(cell.value)) < formats.HUGE:
         return None
     low, high = scale
     width = (high - low) or 1.0
@@ -125,7 +125,7 @@ def cell_view(
     name = plain(metric.title) if metric else "value"
     if cell.value is None:
         reason = cell.missing or "not run"
-        words = f"{reason}: {formats.HOLES[reason]}"
+        words = formats.hole(reason)
         return CellView("·", title=words, href=href, more=_more(cell, others))
     exact = formats.value(cell.value, form)
     known = [f"{name} {exact}", formats.interval(cell, form)]
@@ -200,23 +200,6 @@ def win_view(row: LeaderboardRow, noun: str = "column") -> CellView:
     )
 
 
-def _mark_others(
-    views: tuple[CellView, ...], cells: Sequence[Cell]
-) -> tuple[CellView, ...]:
-    """Mark the numbers that are of another run than the row's first one."""
-    first = next((c.run_id for c in cells if c.value is not None), "")
-    return tuple(
-        structs.replace(
-            view,
-            part=f"{view.part} {OTHER}".strip(),
-            title=f"{view.title}; of run {plain(cell.run_id)}, another than the first column's",
-        )
-        if cell.value is not None and cell.run_id != first
-        else view
-        for view, cell in zip(views, cells, strict=True)
-    )
-
-
 def _keys(cells: Sequence[CellView]) -> Iterator[str]:
     """Yield what explains the signs that occur in a table."""
     if any(c.bar for c in cells):
@@ -257,7 +240,6 @@ def board(
             for cell, column, scale in zip(row.cells, columns, scales, strict=True)
         )
         if by == "metric":
-            cells = _mark_others(cells, row.cells)
             rest = (structs.replace(c, more=None) if c.sort else c for c in cells[1:])
             cells = (*cells[:1], *rest)
         name = plain(row.card.title or row.card.name)
@@ -275,8 +257,7 @@ def board(
         rows=tuple(views),
         wins=any(r.win_rate is not None for r in rows),
         bands=any(v.band for v in views),
-        mixed=any(c.part.endswith(OTHER) for v in views for c in v.cells),
         others=any(c.more for v in views for c in v.cells),
         keys=tuple(_keys([c for v in views for c in v.cells])),
-        holes=tuple(f"{k}: {why}" for k, why in formats.HOLES.items() if k in kinds),
+        holes=tuple(map(formats.hole, sorted(kinds, key=formats.hole_order))),
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from helmsite.errors import BuildError
+from helmsite.errors import BuildError, ConfigError
 from helmsite.query.rows import (
     Group,
     Leaderboard,
@@ -187,7 +187,7 @@ def concerns(gathered: Gathered, site: SiteConfig) -> list[str]:
 
 def _idle_entries(gathered: Gathered, site: SiteConfig) -> list[str]:
     """Return a warning for each entry of the site's groups that no run belongs to."""
-    known = [parse_entry(s.facts.name) for s in gathered.scenarios]
+    known = [_parsed(s.facts.name) for s in gathered.scenarios]
 
     def matches(entry: str) -> bool:
         wanted, parameters = parse_entry(entry)
@@ -201,6 +201,14 @@ def _idle_entries(gathered: Gathered, site: SiteConfig) -> list[str]:
         for entry in group.scenarios
         if known and not matches(entry)
     ]
+
+
+def _parsed(name: str) -> tuple[str, dict[str, str]]:
+    """Split an archived scenario's name; one that is no entry has no parameters."""
+    try:
+        return parse_entry(name)
+    except ConfigError:
+        return name, {}
 
 
 def stop_if_strict(warnings: Sequence[str], *, strict: bool) -> None:

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
+from msgspec import structs
 
 from helmsite.render import formats
 from helmsite.render.text import plain
@@ -32,7 +33,7 @@ class Dot(Record, frozen=True):
 
 def ticks(low: float, high: float) -> list[float]:
     """Return 3 to 6 round numbers from at or below `low` to at or above `high`."""
-    if high <= low:
+    if high - low <= 1e-9 * max(1.0, abs(low), abs(high)):
         low, high = low - 0.5, high + 0.5
     raw = (high - low) / 4
     power = 10.0 ** math.floor(math.log10(raw))
@@ -44,8 +45,10 @@ def ticks(low: float, high: float) -> list[float]:
 def dot_plot(dots: Sequence[Dot], metric: MetricFacts, title: str) -> Markup:
     """Return models as dots with intervals, best at the top; '' without any.
 
-    More than 60 models are not drawn: the table beneath has them all.
+    More than 60 models are not drawn, nor values that no scale can hold: the table
+    beneath has them all.
     """
+    dots = [_bounded(d) for d in dots if abs(d.value) < formats.HUGE]
     if not dots:
         return Markup("")
     worst_first = metric.higher_is_better is False
@@ -80,6 +83,14 @@ def dot_plot(dots: Sequence[Dot], metric: MetricFacts, title: str) -> Markup:
         )
     )
     return Markup("").join([*parts, Markup("</svg>")])
+
+
+def _bounded(dot: Dot) -> Dot:
+    """Return a dot without an interval where that has an end out of any scale."""
+    ends = [e for e in (dot.low, dot.high) if e is not None]
+    if all(abs(e) < formats.HUGE for e in ends):
+        return dot
+    return structs.replace(dot, low=None, high=None)
 
 
 def _ticks_of(rows: Sequence[Dot], metric: MetricFacts) -> list[float]:

@@ -6,11 +6,14 @@ import datetime as dt
 import math
 from typing import TYPE_CHECKING
 
+from helmsite.render.text import plain
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from helmsite.query.rows import Cell
 
+HUGE = 1e12
 DOT = "·"
 MINUS = "−"
 FAMILY_ORDER = (
@@ -31,9 +34,26 @@ HOLES = {
 }
 
 
+def unknown(raw: float) -> str:
+    """Return what is shown for a number out of range: a question mark and the number."""
+    return f"? ({raw:g})".replace("-", MINUS)
+
+
+def hole(reason: str) -> str:
+    """Return why a cell has no value, with what that means where it is known."""
+    return f"{reason}: {HOLES[reason]}" if reason in HOLES else f"? ({plain(reason)})"
+
+
+def hole_order(reason: str) -> tuple[int, str]:
+    """Return a reason's place in a list: known ones first."""
+    return (list(HOLES).index(reason) if reason in HOLES else len(HOLES), reason)
+
+
 def significant(value: float) -> str:
     """Return three significant digits, without an exponent where that is readable."""
     size = abs(value)
+    if not math.isfinite(value):
+        return unknown(value)
     if value == 0:
         return "0"
     if size >= 1e9 or size < 1e-5:
@@ -44,6 +64,8 @@ def significant(value: float) -> str:
 
 def value(number: float, form: str = "number") -> str:
     """Return a value in its metric's format: a share has three decimals."""
+    if not math.isfinite(number) or abs(number) >= HUGE:
+        return significant(number)
     if form == "share":
         return f"{number:.3f}".replace("-", MINUS)
     if form == "integer":
@@ -90,17 +112,23 @@ def moment(seconds: float | None) -> str:
     """Return a UTC date and time, '' if unknown."""
     if seconds is None:
         return ""
-    at = dt.datetime.fromtimestamp(seconds, dt.UTC)
-    return at.strftime("%Y-%m-%d %H:%M UTC")
+    try:
+        at = dt.datetime.fromtimestamp(seconds, dt.UTC)
+    except (ValueError, OverflowError, OSError):  # not a year from 1 to 9999
+        return unknown(seconds)
+    return f"{at.isoformat(' ', 'minutes')[:16]} UTC"
 
 
 def day(seconds: float | None) -> str:
     """Return a UTC date, '' if unknown."""
-    return moment(seconds)[:10]
+    shown = moment(seconds)
+    return shown if shown.startswith("?") else shown[:10]
 
 
 def seconds(number: float) -> str:
     """Return a duration: 12 ms, 1.23 s, 4 min 5 s."""
+    if not 0 <= number < HUGE:
+        return unknown(number)
     if number < 0.001:
         return "under 1 ms"
     if number < 1:

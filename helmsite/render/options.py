@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from helmsite.render.formats import MINUS
+import msgspec
+
+from helmsite.render.formats import HUGE, MINUS
 from helmsite.render.parts import Option
 from helmsite.render.text import visible
 
@@ -62,7 +64,10 @@ def _decided(trial: TrialView) -> Decided | None:
     for score in trial.scores:
         kept = score.details
         if score.metric == METRIC and {"scores", "chosen"} <= kept.keys():
-            return Decided(kept["scores"], kept["chosen"])
+            try:
+                return msgspec.convert([kept["scores"], kept["chosen"]], Decided)
+            except msgspec.ValidationError:
+                return None  # not what the metric keeps: as if it had kept nothing
     return None
 
 
@@ -75,4 +80,7 @@ def _logprob(completion: Completion | None) -> float | None:
 
 
 def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f}".replace("-", MINUS)
+    if value is None:
+        return ""
+    shown = f"{value:.3f}" if abs(value) < HUGE else f"{value:g}"
+    return shown.replace("-", MINUS)

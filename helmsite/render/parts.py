@@ -85,8 +85,8 @@ class RowView(Record, frozen=True):
 class Board(Record, frozen=True):
     """Models × columns. `holes` are the kinds of holes that occur, with their meaning.
 
-    `mixed` says that a row holds numbers of several runs (marked with †), `others` that
-    a cell leads to runs that are not shown. `keys` explain what else is in its cells.
+    `others` says that a cell leads to runs that are not shown. `keys` explain what else
+    is in its cells.
     """
 
     caption: str
@@ -95,7 +95,6 @@ class Board(Record, frozen=True):
     wins: bool = False
     bands: bool = False
     holes: tuple[str, ...] = ()
-    mixed: bool = False
     others: bool = False
     keys: tuple[str, ...] = ()
 

@@ -6,6 +6,7 @@ article; texts are stored once and referred to by number.
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import TYPE_CHECKING
 
 from helmsite.render.names import anchor
@@ -52,7 +53,7 @@ class ScoreIndex:
         outcomes = {t.trial: outcome(t, self._main) for t in view.trials}
         self._trials.update(dict.fromkeys(outcomes))
         self._codes.append("".join(code for code, _ in outcomes.values()))
-        values = [v for _, v in outcomes.values() if v is not None]
+        values = [v for _, v in outcomes.values() if v is not None and isfinite(v)]
         self._values.append(round(sum(values) / len(values), 4) if values else None)
         self._splits.append(self._number("split", instance.split))
         self._perturbations.append(self._number("pert", instance.perturbation))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 LONG = 20_000
 HEAD, TAIL = 6_000, 2_000
+PROSE, MARKS = 5_000, 500
 # Characters that act or that nobody sees: controls, marks of direction, fillers, blanks
 # without ink, variation selectors, tags, what is not Unicode.
 HIDDEN = (
@@ -125,8 +126,18 @@ def _only_web(tag: str, attribute: str, value: str) -> str | None:
 
 
 def prose(source: str) -> Markup:
-    """Return Markdown as harmless HTML: no image, no style, links to http(s) alone."""
-    html = markdown.markdown(CONTROLS.sub("", source), output_format="html")
+    """Return Markdown as harmless HTML: no image, no style, links to http(s) alone.
+
+    A long text, or one that nests deeply, is shown as it is: to parse it could take
+    longer than all the rest of a build.
+    """
+    text = CONTROLS.sub("", source)
+    if len(text) > PROSE or max(map(text.count, "[>*_`<&"), default=0) > MARKS:
+        return _unparsed(source)
+    try:
+        html = markdown.markdown(text, output_format="html")
+    except RecursionError:
+        return _unparsed(source)
     clean = nh3.clean(
         html,
         tags=TAGS,
@@ -136,6 +147,10 @@ def prose(source: str) -> Markup:
         link_rel="noopener noreferrer",
     )
     return Markup(clean)  # noqa: S704 (cleaned above)
+
+
+def _unparsed(source: str) -> Markup:
+    return Markup('<pre class="text">\n{}</pre>').format(visible(source))
 
 
 def web_address(url: str) -> str:

@@ -6,7 +6,7 @@ import json
 import math
 from typing import TYPE_CHECKING
 
-from helmsite.render.formats import MINUS, listed
+from helmsite.render.formats import HUGE, MINUS, listed
 from helmsite.render.parts import Tokens
 from helmsite.render.text import LONG
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 SURPRISING = 3
 FEW = 4
 LIMIT = 30_000
+LOWEST = 999.0
 
 
 def script_json(value: object) -> str:
@@ -52,7 +53,8 @@ def tokens(completion: Completion, text: str) -> Tokens | None:
 
 
 def _centi(value: float) -> int:
-    return max(0, round(-100 * value)) if math.isfinite(value) else 99_999
+    """Return a negative log-probability in hundredths, 99,999 for what is out of range."""
+    return round(-100 * min(value, 0.0)) if value > -LOWEST else 99_999
 
 
 def _alternatives(top: Sequence[Sequence[TopLogprob]] | None) -> str:
@@ -60,6 +62,11 @@ def _alternatives(top: Sequence[Sequence[TopLogprob]] | None) -> str:
         return ""
     packed = script_json([[[a.token, _centi(a.logprob)] for a in t] for t in top])
     return packed if len(packed) <= LIMIT else ""
+
+
+def _nats(value: float) -> str:
+    shown = f"{value:.2f}" if abs(value) < HUGE else f"{value:g}"
+    return shown.replace("-", MINUS)
 
 
 def _chance(value: float) -> str:
@@ -81,7 +88,7 @@ def _summary(
         return "no log-probability is known"
     total = sum(v for v, _ in known)
     each = total / len(known)
-    sums = [f"{v:.2f}".replace("-", MINUS) for v in (total, each)]
+    sums = [_nats(v) for v in (total, each)]
     words = [f"log-probability {sums[0]} in all, {sums[1]} per token"]
     if len(names) <= FEW and top and len(top[0]) > 1:
         first = sorted(top[0], key=lambda a: -a.logprob)[:5]

@@ -44,7 +44,8 @@ def verdict(score: Score, metric: MetricFacts | None) -> Verdict:
     name = f"{name} ({plain(score.scorer)})" if score.scorer else name
     answer = plain(score.text)[:200]
     if score.value is None:
-        kind, symbol, word = UNKNOWN[score.missing]
+        unknown = ("missing", "?", f"? ({plain(score.missing)})")
+        kind, symbol, word = UNKNOWN.get(score.missing, unknown)
         return Verdict(name, kind, symbol, word, answer)
     form = metric.format if metric else "number"
     if not is_verdict(metric):
