@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from helmsite.clients.cores import free_cores
 from helmsite.clients.llamacpp_cache import CHUNK, PromptCache
 from helmsite.clients.llamacpp_server import Server, ServerSettings
 from helmsite.clients.settings import missing_package, parse
@@ -35,7 +36,7 @@ class LlamaCppSettings(Record, frozen=True):
     package: str = ""
     sha256: str = ""
     n_ctx: int = 2048
-    n_threads: int = 2
+    n_threads: int | None = None
     n_gpu_layers: int = 0
     parse_special: bool = True
     cache_dir: str = ""
@@ -43,7 +44,7 @@ class LlamaCppSettings(Record, frozen=True):
     def __post_init__(self) -> None:
         if bool(self.path) == bool(self.package):
             raise ValueError("give 'path' (a GGUF file) or 'package', one of them")
-        if min(self.n_ctx, self.n_threads) < 1:
+        if min(self.n_ctx, self.n_threads or 1) < 1 or self.n_threads == 0:
             raise ValueError("'n_ctx' and 'n_threads' must be 1 or more")
 
 
@@ -86,7 +87,7 @@ class LlamaCpp:
         self._sha256 = verify(path, settings.sha256 or expected, name)
         server = ServerSettings(
             n_ctx=settings.n_ctx,
-            n_threads=settings.n_threads,
+            n_threads=settings.n_threads or free_cores(),
             n_gpu_layers=settings.n_gpu_layers,
             n_ubatch=CHUNK,
         )
