@@ -239,3 +239,60 @@ def test_a_renderer_sees_parameters_alone() -> None:
     assert render("About {{ parameters.subject }}\n") == "About anatomy\n"
     with pytest.raises(ScenarioError, match="no field 'question'"):
         render("{{ question }}")
+
+
+NESTED = (
+    "{% set a = [1] * 1000 %}{% set b = [a] * 1000 %}{% set x = [[b] * 1000] * 1000 %}"
+    "{% set c = [1] * 1000 %}{% set d = [c] * 1000 %}{% set y = [[d] * 1000] * 1000 %}"
+)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        *("x == y", "x != y", "x < y", "1 < 2 == (x < y)", "x is eq y", "x in [y]"),
+        *("[x] | select('eq', y) | list | length", "[x, y] | max", "[x, y] | sort"),
+        *("[[x], [y]] | map('first') | max", "[x].index(y)", "[x].count(y)"),
+        *("x | string", "x | lower", "x is lower", "[8].index(x)", "x | wordcount"),
+        *("question[x]", "x | int", "x | tojson", "[x] | join", "x"),
+        *("{'a': x} == {'a': y}", "{'a': x}.values() | max", "row.get((x, 1))"),
+        "(['x' * 9000] * 200000) | tojson | length",
+    ],
+)
+def test_lists_that_grow_by_nesting_do_not_escape_the_budget(
+    expression: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sandbox, "BUDGET", sandbox.BUDGET // 10)
+    before = time.process_time()
+    fails(f"{NESTED}{{% if true %}}{{{{ {expression} }}}}{{% endif %}}")
+    assert time.process_time() - before < 5
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("{{ {('a', 1): 2} }}", "the key of an object is a text or a number"),
+        ("{{ choices | string }}", "would print a list"),
+        ("{{ choices | int }}", "a list is not a whole number"),
+        ("{{ choices | dictsort }}", "has no attribute 'items'"),
+        ("{{ choices[choices] }}", "a list is no index"),
+    ],
+)
+def test_what_python_would_do_with_lists_is_refused(source: str, expected: str) -> None:
+    assert expected in fails(source)
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("choices == ['a', 'b']", True),
+        ("'a' in choices and 'c' not in choices", True),
+        ("'question' in row and row.keys() | max == 'score'", True),
+        ("many | select('eq', 'x') | list | length", 5000),
+        ("choices | map('upper') | max", "B"),
+        ("{'k': score}.k | string", "1.5"),
+        ("nothing | string", "None"),
+    ],
+)
+def test_comparing_lists_and_texts_works(expression: str, expected: Any) -> None:
+    assert value(f"{{{{ {expression} }}}}") == expected

@@ -56,7 +56,10 @@ METHODS: dict[type, set[str]] = {
 }
 JINJAS_OWN = {"_loop_vars", "_block_vars"}
 OPERATORS = "+ - * / // %"
-ITERABLES = (range, GeneratorType, KeysView, ValuesView, ItemsView, reversed, map)
+CONTAINERS = (list, tuple, dict)
+VIEWS = (KeysView, ValuesView, ItemsView)
+ITERABLES = (range, GeneratorType, *VIEWS, reversed, map)
+CHARACTERS = 16
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
@@ -74,24 +77,23 @@ class Sandbox(ImmutableSandboxedEnvironment):
             finalize=self._shown,
         )
         self._left = BUDGET
-        counted = {
-            name: self._counted(self.filters[name]) for name in FILTER_NAMES.split()
+        plain: dict[str, Callable[..., Any]] = {
+            name: self.filters[name] for name in FILTER_NAMES.split()
         }
+        plain |= {"int": _int, "float": _float, "round": _round, "sum": _sum}
         own: dict[str, Callable[..., Any]] = {
             "join": self._join,
             "replace": self._replace,
-            "int": _int,
-            "float": _float,
-            "round": _round,
-            "sum": _sum,
+            "string": self._string,
             "tojson": self._tojson,
             "_each": self._each,
             "_concat": self._concat,
-            "_searched": self._searched,
+            "_weighed": self._weighed,
+            "_key": _key,
         }
-        self.filters = {**counted, **own}
-        self.tests = {name: self.tests[name] for name in TEST_NAMES.split()}
-        self.tests["in"] = self._is_in
+        self.filters = {**{k: self._counted(f) for k, f in plain.items()}, **own}
+        tests: Any = {k: self._counted(self.tests[k]) for k in TEST_NAMES.split()}
+        self.tests = tests
         self.globals = {"range": self._range}
 
     def refill(self) -> None:
@@ -108,6 +110,27 @@ class Sandbox(ImmutableSandboxedEnvironment):
         if self._left < 0:
             raise SecurityError("it computes too much for one value")
 
+    def weigh(self, *values: Any) -> None:
+        """Take from the budget for values that are compared, hashed or shown whole.
+
+        A list that stands in another twice counts twice, as it does for what goes
+        through it.
+
+        Raises:
+            SecurityError: the budget is used up.
+        """
+        left = list(values)
+        while left:
+            value = left.pop()
+            if isinstance(value, str):
+                self.spend(1 + len(value) // CHARACTERS)
+            elif isinstance(value, dict):
+                self.spend(1 + 2 * _size(value))
+                left += (*value.keys(), *value.values())
+            elif isinstance(value, (list, tuple, *VIEWS)):
+                self.spend(1 + 8 * len(value))
+                left += value
+
     def plain(self, value: Any) -> Any:
         """Return a value made of JSON's types alone; an undefined part raises.
 
@@ -119,10 +142,14 @@ class Sandbox(ImmutableSandboxedEnvironment):
         if value is None or isinstance(value, (str, int, float)):
             return value
         if isinstance(value, dict):
-            return {str(k): self.plain(v) for k, v in value.items()}
+            return {str(_key(k)): self._part(v) for k, v in value.items()}
         if isinstance(value, (list, tuple, *ITERABLES)):
-            return [self.plain(item) for item in self._each(value, 1)]
+            return [self._part(item) for item in value]
         raise SecurityError("it gives neither a text nor a list")
+
+    def _part(self, value: Any) -> Any:
+        self.spend(8 + (len(value) if isinstance(value, str) else 0))
+        return self.plain(value)
 
     def is_safe_attribute(
         self,
@@ -141,6 +168,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def getitem(self, obj: Any, argument: Any) -> Any:
         """Return an item, never an attribute."""
+        if isinstance(argument, (*CONTAINERS, *ITERABLES)):
+            raise SecurityError("a list is no index and no key")
         try:
             found = obj[argument]
         except (LookupError, TypeError):
@@ -168,6 +197,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         if not self.is_safe_attribute(owner, name, obj):
             raise SecurityError("only methods of texts and lists can be called")
         self.spend(STEP + _size(owner))
+        self.weigh(owner, *args, *kwargs.values())
         if name == "join":
             (items,) = args
             return self._join(items, str(owner))
@@ -208,6 +238,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
         @wraps(function)
         def counted(*args: Any, **kwargs: Any) -> Any:
             self.spend(STEP)
+            args = tuple(self._listed(arg) for arg in args)
+            self.weigh(*args, *kwargs.values())
             result = function(*args, **kwargs)
             self.spend(_size(result))
             return result
@@ -226,6 +258,20 @@ class Sandbox(ImmutableSandboxedEnvironment):
         for item in items:
             self.spend(cost)
             yield item
+
+    def _listed(self, value: Any) -> Any:
+        """Return what can be gone through once as a list, anything else as it is."""
+        once = isinstance(value, ITERABLES) and not isinstance(value, (range, *VIEWS))
+        return list(self._each(value, 1)) if once else value
+
+    def _weighed(self, value: Any) -> Any:
+        value = self._listed(value)
+        self.weigh(value)
+        return value
+
+    def _string(self, value: Any) -> str:
+        self.spend(STEP)
+        return "None" if value is None else str(self._shown(value))
 
     def _concat(self, items: list[Any]) -> str:
         return self._join(items)
@@ -246,14 +292,6 @@ class Sandbox(ImmutableSandboxedEnvironment):
         self.spend(STEP + len(text))
         return text
 
-    def _searched(self, items: Any) -> Any:
-        if not isinstance(items, dict):
-            self.spend(_size(items))
-        return items
-
-    def _is_in(self, value: Any, items: Any) -> bool:
-        return value in self._searched(items)
-
 
 def _int(value: Any, *default: Any) -> Any:
     try:
@@ -261,7 +299,7 @@ def _int(value: Any, *default: Any) -> Any:
     except (TypeError, ValueError):
         if default:
             return default[0]
-        raise SecurityError(f"{str(value)[:40]!r} is not a whole number") from None
+        raise SecurityError(f"{_named(value)} is not a whole number") from None
 
 
 def _float(value: Any, *default: Any) -> Any:
@@ -273,7 +311,7 @@ def _float(value: Any, *default: Any) -> Any:
         return number
     if default:
         return default[0]
-    raise SecurityError(f"{str(value)[:40]!r} is not a number")
+    raise SecurityError(f"{_named(value)} is not a number")
 
 
 def _round(value: float, precision: int = 0) -> float:
@@ -282,6 +320,17 @@ def _round(value: float, precision: int = 0) -> float:
 
 def _sum(numbers: Iterable[float]) -> float:
     return sum(numbers)
+
+
+def _key(value: Any) -> Any:
+    if isinstance(value, (str, int, float)) or value is None:
+        return value
+    raise SecurityError("the key of an object is a text or a number")
+
+
+def _named(value: Any) -> str:
+    is_list = isinstance(value, (*CONTAINERS, *ITERABLES))
+    return "a list" if is_list else repr(str(value)[:40])
 
 
 def _size(value: Any) -> int:

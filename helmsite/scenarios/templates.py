@@ -36,7 +36,7 @@ ROW, PARAMETERS = "row", "parameters"
 RESULT = "result"
 FAILURES = (
     *(TypeError, ValueError, ArithmeticError, LookupError),
-    *(RecursionError, SyntaxError),
+    *(RecursionError, SyntaxError, AttributeError, MemoryError),
 )
 
 
@@ -221,8 +221,17 @@ class _Metered(NodeTransformer):
 
     def visit_Operand(self, node: nodes.Operand) -> nodes.Node:  # noqa: N802
         self.generic_visit(node)
-        if node.op in ("in", "notin"):
-            node.expr = _filtered(node.expr, "_searched")
+        node.expr = _filtered(node.expr, "_weighed")
+        return node
+
+    def visit_Compare(self, node: nodes.Compare) -> nodes.Node:  # noqa: N802
+        self.generic_visit(node)
+        node.expr = _filtered(node.expr, "_weighed")
+        return node
+
+    def visit_Pair(self, node: nodes.Pair) -> nodes.Node:  # noqa: N802
+        self.generic_visit(node)
+        node.key = _filtered(node.key, "_key")
         return node
 
 
