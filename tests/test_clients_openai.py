@@ -19,7 +19,7 @@ import msgspec
 import pytest
 
 from helmsite.clients import create
-from helmsite.clients.openai import OpenAI
+from helmsite.clients.openai import OpenAI, OpenAISettings
 from helmsite.errors import ClientError, ConfigError, RetriableError
 from helmsite.executors import LocalExecutor, RetryPolicy
 from helmsite.schema import Completion, Decoding, Message, Request, TopLogprob, Usage
@@ -108,7 +108,8 @@ def make(
     made = []
 
     def build(**settings: Any) -> OpenAI:
-        chosen = {"base_url": server.url, "model": "m", "timeout_s": 10.0, **settings}
+        chosen = {"base_url": server.url, "model": "m", "timeout_s": 10.0}
+        chosen |= {"api_key_env": "OPENAI_API_KEY", **settings}
         client = create("openai", "lab/m", chosen)
         assert isinstance(client, OpenAI)
         made.append(client)
@@ -173,6 +174,9 @@ def archivable(completion: Completion) -> bool:
         ({"base_url": "http://me:hunter2@h/v1"}, "must not hold a password or key"),
         ({"base_url": "http://me@h/v1"}, "must not hold a password or key"),
         ({"base_url": "http://h/v1?api_key=hunter2"}, "must not hold a password"),
+        ({"base_url": "http://h/v1?pw=hunter2"}, "query may hold only"),
+        ({"base_url": "http://h/v1?hunter2"}, "query may hold only"),
+        ({"api_key_env": "sk-hunter2"}, "must be the name of an environment variable"),
         ({"base_url": "h:80/v1"}, "must be an http:// or https:// address"),
         ({"base_url": "http://h:port/v1"}, "is no address"),
         ({"base_url": "http://[h/v1"}, "is no address"),
@@ -245,6 +249,62 @@ def test_the_key_of_the_named_variable_is_sent(make, server, monkeypatch):
     server.script = [text_reply("a")]
     make(api_key_env="LAB_API_KEY").complete(ask())
     assert server.seen[0][1]["Authorization"] == "Bearer another-key"
+
+
+@pytest.mark.parametrize(
+    ("url", "goes"),
+    [
+        ("https://api.openai.com/v1", True),
+        ("https://api.openai.com:443/v1", True),
+        ("http://api.openai.com/v1", False),
+        ("https://api.openai.com:8443/v1", False),
+        ("https://api.openai.com.evil.example/v1", False),
+        ("https://evil.example/api.openai.com", False),
+        ("http://127.0.0.1:9/v1", False),
+    ],
+)
+def test_the_usual_key_goes_to_openai_alone_unless_it_is_named(monkeypatch, url, goes):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    settings = OpenAISettings(url, "m")
+    assert settings.key_variable == ("OPENAI_API_KEY" if goes else "")
+    assert OpenAISettings(url, "m", api_key_env="MINE").key_variable == "MINE"
+    assert OpenAISettings(url, "m", api_key_env="").key_variable == ""
+
+
+def test_without_a_named_variable_no_key_is_sent(make, server):
+    server.script = [text_reply("a"), (401, {"error": "no key"}, {})]
+    client = make(api_key_env=None)
+    client.complete(ask())
+    assert "Authorization" not in server.seen[0][1]
+    with pytest.raises(ClientError, match="no key") as caught:
+        client.complete(ask())
+    assert "api_key_env" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "host", ["10.0.0.1", "h.example", "127.0.0.1.h.example", "[::]"]
+)
+def test_a_key_is_not_sent_unencrypted(make, host):
+    with pytest.raises(ConfigError, match="would be sent unencrypted") as caught:
+        make(base_url=f"http://{host}/v1")
+    assert KEY not in str(caught.value)
+    assert "https://" in caught.value.hint
+    make(base_url=f"https://{host}/v1")
+    make(base_url=f"http://{host}/v1", api_key_env="")
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.9.9.9", "[::1]"])
+def test_a_key_may_go_to_this_machine_unencrypted(make, host):
+    make(base_url=f"http://{host}:9/v1")
+
+
+def test_no_log_shows_an_address_with_its_query(make, server, caplog):
+    caplog.set_level("DEBUG")
+    server.script = [text_reply("a")]
+    make(base_url=f"{server.url}?api-version=hunter2").complete(ask())
+    assert not any(
+        "hunter2" in r.getMessage() for r in caplog.records if r.name == "httpx"
+    )
 
 
 @pytest.mark.parametrize("key", ["one\ntwo-hunter2", "schlüssel-hunter2", "a hunter2"])

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import structs
 
 from helmsite.clients import openai_reply
-from helmsite.clients.openai_http import Endpoint, Place
+from helmsite.clients.openai_http import Endpoint, Place, is_loopback
 from helmsite.clients.settings import parse
 from helmsite.errors import ClientError, ConfigError, RetriableError
 from helmsite.schema import Completion, ModelIdentity, Record
@@ -25,13 +25,16 @@ if TYPE_CHECKING:
     from helmsite.schema import Request
 
 _CAN_OMIT = {"temperature", "top_p", "stop", "seed", "logprobs", "n"}
-_SECRETS = re.compile(r"key|token|secret|sig|code|password|auth", re.IGNORECASE)
+_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
+_QUERY = {"api-version", "version", "beta"}
+_OPENAI, _OPENAI_KEY = "api.openai.com", "OPENAI_API_KEY"
 _SEEDS = 2**31
 
 
 class OpenAISettings(Record, frozen=True):
     """Settings of an openai model.
 
+    `api_key_env` None is OPENAI_API_KEY for OpenAI's own address, else no key.
     `echo` says that the endpoint's completions API takes `echo` with `logprobs`, which
     given continuations need. `omit` names parameters that are never sent.
     """
@@ -39,7 +42,7 @@ class OpenAISettings(Record, frozen=True):
     base_url: str
     model: str
     api: Literal["completions", "chat"] = "completions"
-    api_key_env: str = "OPENAI_API_KEY"
+    api_key_env: str | None = None
     revision: str = ""
     timeout_s: float = 600.0
     echo: bool = False
@@ -50,6 +53,11 @@ class OpenAISettings(Record, frozen=True):
 
     def __post_init__(self) -> None:
         _check_url(self.base_url)
+        if self.api_key_env and not _VARIABLE.fullmatch(self.api_key_env):
+            raise ValueError(
+                "'api_key_env' must be the name of an environment variable, such as "
+                "LAB_API_KEY, and not the key itself"
+            )
         if not self.model:
             raise ValueError("'model' must not be empty")
         if not 0 < self.timeout_s < float("inf"):
@@ -66,6 +74,15 @@ class OpenAISettings(Record, frozen=True):
             known = ", ".join(sorted(_CAN_OMIT))
             raise ValueError(f"'omit' cannot hold {unknown[0]!r}, only {known}")
 
+    @property
+    def key_variable(self) -> str:
+        """The variable that holds the key; '' sends none."""
+        if self.api_key_env is not None:
+            return self.api_key_env
+        url = urlsplit(self.base_url)
+        own = url.scheme == "https" and url.hostname == _OPENAI
+        return _OPENAI_KEY if own and url.port in (None, 443) else ""
+
 
 class OpenAI:
     """A model behind an OpenAI-compatible endpoint; any number of threads may ask."""
@@ -81,7 +98,7 @@ class OpenAI:
             model=name,
             url=base,
             query=f"?{url.query}" if url.query else "",
-            key_variable=settings.api_key_env,
+            key_variable=settings.key_variable,
             has_key=bool(key),
             timeout_s=settings.timeout_s,
         )
@@ -104,11 +121,19 @@ class OpenAI:
             ClientError: httpx is not installed.
         """
         read = parse(OpenAISettings, name, settings)
-        key = os.environ.get(read.api_key_env, "").strip() if read.api_key_env else ""
+        variable = read.key_variable
+        key = os.environ.get(variable, "").strip() if variable else ""
         if not (key.isascii() and (key.isprintable() or not key)) or " " in key:
             raise ConfigError(
-                [f"Model {name!r}: the key in {read.api_key_env} cannot be sent."],
+                [f"Model {name!r}: the key in {variable} cannot be sent."],
                 "It must be one line of ASCII characters without spaces.",
+            )
+        url = urlsplit(read.base_url)
+        if key and url.scheme != "https" and not is_loopback(url.hostname or ""):
+            raise ConfigError(
+                [f"Model {name!r}: the key in {variable} would be sent unencrypted."],
+                "Give base_url an https:// address, or reach the server through a tunnel "
+                'to 127.0.0.1; if it needs no key, set api_key_env = "".',
             )
         return cls(name, read, key)
 
@@ -273,10 +298,12 @@ def _check_url(text: str) -> None:
         _ = url.port
     except ValueError:
         raise ValueError("'base_url' is no address") from None
-    if secret or any(_SECRETS.search(k) for k, _ in parse_qsl(url.query)):
+    fields = parse_qsl(url.query, keep_blank_values=True)
+    if secret or any(name not in _QUERY for name, _ in fields):
         raise ValueError(
             "'base_url' must not hold a password or key; name the environment variable "
-            "with the key in 'api_key_env'"
+            "with the key in 'api_key_env'. Its query may hold only "
+            f"{', '.join(sorted(_QUERY))}"
         )
     if url.scheme not in {"http", "https"} or not host or not text.isprintable():
         raise ValueError(

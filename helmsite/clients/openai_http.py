@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
+import logging
 import math
 import time
 import weakref
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
 LONGEST_MESSAGE = 500
 LARGEST_REPLY = 64 * 1024 * 1024
 HIDDEN = "[API key]"
-_LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 _OK, _REDIRECT, _CLIENT, _SERVER = 200, 300, 400, 500
 _PASSING = {408, 425, 429}
 _SHORT_KEY = 12
@@ -58,6 +59,7 @@ class Endpoint:
         headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
         if key:
             headers["Authorization"] = f"Bearer {key}"
+        logging.getLogger("httpx").setLevel(logging.WARNING)  # INFO shows queries
         self._client = httpx.Client(
             headers=headers,
             timeout=httpx.Timeout(
@@ -65,7 +67,7 @@ class Endpoint:
             ),
             follow_redirects=False,
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=64),
-            trust_env=httpx.URL(place.url).host not in _LOOPBACK,  # no proxy to oneself
+            trust_env=not is_loopback(httpx.URL(place.url).host),  # no proxy to oneself
         )
         self._finalizer = weakref.finalize(self, self._client.close)
 
@@ -176,10 +178,8 @@ class Endpoint:
                 raise ClientError(text, self._hint(code, several))
 
     def _hint(self, code: int, several: bool) -> str:
-        variable = self._place.key_variable
-        if code in {401, 403} and variable:
-            state = "is not accepted" if self._place.has_key else "is not set"
-            return f"The key is read from the environment variable {variable}, which {state}."
+        if code in {401, 403}:
+            return self._key_hint()
         if code in {404, 405}:
             return "Check the model's settings base_url (it often ends in /v1), model and api."
         if code in {400, 422} and several:
@@ -190,6 +190,23 @@ class Endpoint:
                 "(seed, stop, temperature, top_p, logprobs, n)."
             )
         return ""
+
+    def _key_hint(self) -> str:
+        variable = self._place.key_variable
+        if not variable:
+            return "Name the variable that holds the key in the setting api_key_env."
+        state = "is not accepted" if self._place.has_key else "is not set"
+        return (
+            f"The key is read from the environment variable {variable}, which {state}."
+        )
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether an address never leaves this machine."""
+    try:
+        return host.lower() == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def clean(text: str) -> str:
