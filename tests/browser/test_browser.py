@@ -91,7 +91,7 @@ def test_hostile_titles_are_inert(open_page: Open) -> None:
     front = open_page("index.html")
     front.get_by_role("link", name="evil", exact=False)
     for path in (
-        "groups/all-b/accuracy.html",
+        "groups/all-b-392bdeb7976e0204/accuracy.html",
         "models/index.html",
         "scenarios/index.html",
     ):
@@ -179,6 +179,18 @@ def test_a_permalink_opens_on_its_article(open_page: Open) -> None:
     box = page.locator("#i-id77").bounding_box()
     assert box is not None
     assert -40 < box["y"] < 600
+
+
+@pytest.mark.parametrize("fragment", ["%", "%E0%A4%A", "a%zz"])
+def test_a_broken_fragment_stops_no_script(open_page: Open, fragment: str) -> None:
+    page = open_page(f"{FIRST}/1.html#{fragment}")
+    assert page.locator("#finder form").is_visible()
+    page.select_option("#finder select[name=show]", "wrong")
+    assert "match" in page.locator("#finder .found").inner_text()
+    page.evaluate("location.hash = '#%'")
+    shown = page.locator("article:not([hidden]) details.prompt").first
+    shown.locator("summary").click()
+    shown.locator("button.copy").wait_for(timeout=5000)
 
 
 def test_wrong_answers_can_be_filtered_across_pages(open_page: Open) -> None:
@@ -344,7 +356,8 @@ def test_nothing_overflows_at_390_pixels(open_page: Open, scheme: str) -> None:
 
 def test_the_first_column_stays_while_a_table_scrolls(open_page: Open) -> None:
     page = open_page(
-        "groups/all-b/accuracy.html", viewport={"width": 390, "height": 844}
+        "groups/all-b-392bdeb7976e0204/accuracy.html",
+        viewport={"width": 390, "height": 844},
     )
     first = page.locator("tbody th").first
     before = first.bounding_box()
