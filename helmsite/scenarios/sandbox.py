@@ -92,8 +92,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
             "_key": _key,
         }
         self.filters = {**{k: self._counted(f) for k, f in plain.items()}, **own}
-        tests: Any = {k: self._counted(self.tests[k]) for k in TEST_NAMES.split()}
-        self.tests = tests
+        tests: Any = self.tests
+        self.tests = {k: self._counted(tests[k]) for k in TEST_NAMES.split()}
         self.globals = {"range": self._range}
 
     def refill(self) -> None:
