@@ -342,6 +342,90 @@ def test_a_key_that_the_server_echoes_is_in_no_completion(make, server):
     assert KEY not in repr(client.identity)
 
 
+PARTS = [KEY[:9], KEY[9:20], f"{KEY[20:]}!"]
+HEX = "bytes:" + "".join(f"\\x{byte:02X}" for byte in KEY.encode())
+
+
+@pytest.mark.parametrize(
+    ("tokens", "text", "shown"),
+    [
+        (PARTS, f"{KEY}!", ["[API key]", "", "!"]),
+        ([f"a{KEY[:3]}", f"{KEY[3:]}b"], f"a{KEY}b", ["a[API key]", "b"]),
+        ([f"{KEY}{KEY}"], KEY * 2, ["[API key][API key]"]),
+        (["a", "b"], "ab", ["a", "b"]),
+    ],
+)
+def test_a_key_in_pieces_is_in_no_completion(make, server, tokens, text, shown):
+    steps = content(*((t, list(t.encode()), -1.0) for t in tokens))
+    for step in steps["content"]:
+        step["token"] = "x"
+        step["top_logprobs"] = [
+            {"token": "x", "bytes": list(KEY.encode()), "logprob": -1.0},
+            {"token": HEX, "logprob": -2.0},
+        ]
+    parts = [{"type": "text", "text": text[:5]}, {"type": "text", "text": text[5:]}]
+    server.script = [chat_reply({"content": parts}, logprobs=steps)]
+    (made,) = make(api="chat").complete(ask())
+    assert made.tokens == tuple(shown)
+    assert made.text == "".join(shown)
+    assert KEY not in repr(made)
+    assert (
+        KEY.encode().hex() not in repr(made).replace("\\", "").replace("x", "").lower()
+    )
+
+
+def test_a_key_in_classic_tokens_is_in_no_completion(make, server):
+    logprobs = {
+        "tokens": [HEX],
+        "token_logprobs": [-1.0],
+        "top_logprobs": [{HEX: -1.0}],
+    }
+    server.script = [text_reply(KEY, logprobs=logprobs)]
+    (made,) = make().complete(ask())
+    assert (made.text, made.tokens) == ("[API key]", ("[API key]",))
+    assert made.top_logprobs == ((TopLogprob("bytes:[API key]", -1.0),),)
+
+
+@pytest.mark.parametrize("code", [[], {}, [429], True, None, 10**400])
+def test_an_error_of_an_odd_kind_is_that_requests_error(make, server, code):
+    server.script = [{"error": {"message": "no", "code": code, "type": [code]}}]
+    with pytest.raises(ClientError, match="no"):
+        make().complete(ask())
+
+
+@pytest.mark.parametrize("huge", [1e308, -1e308])
+def test_log_probabilities_without_a_finite_sum_have_none(make, server, huge):
+    steps = content(("a", None, huge), ("b", None, huge))
+    server.script = [chat_reply({"content": "ab"}, logprobs=steps)]
+    (made,) = make(api="chat").complete(ask())
+    assert made.logprob is None
+    assert archivable(made)
+
+
+def drip_headers(handler):
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
+    while not handler.server.stopping.wait(0.05):
+        handler.wfile.write(b"X-More: 1\r\n")
+
+
+def go_on_for_ever(handler):
+    while not handler.server.stopping.wait(0.02):
+        handler.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+
+@pytest.mark.parametrize("script", [drip_headers, go_on_for_ever])
+@pytest.mark.parametrize("warm", [False, True])
+def test_headers_that_never_end_run_into_the_time_limit(make, server, script, warm):
+    client = make(timeout_s=0.5)
+    server.script = [text_reply("a"), script] if warm else [script]
+    if warm:
+        client.complete(ask())
+    started = time.monotonic()
+    with pytest.raises(RetriableError, match=r"no complete answer within 0\.5 s"):
+        client.complete(ask())
+    assert time.monotonic() - started < 2
+
+
 def test_a_placeholder_key_leaves_replies_as_they_are(make, server, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "EMPTY")
     server.script = [text_reply("EMPTY set")]

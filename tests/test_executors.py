@@ -172,3 +172,23 @@ def test_the_pause_grows_is_bounded_and_honours_the_server() -> None:
     assert [policy.pause(k, None) for k in (1, 2, 3, 4)] == [1, 2, 4, 5]
     assert policy.pause(1, 7.0) == 7
     assert policy.pause(1, 900.0) == 20
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        Completion(text="half \ud800"),
+        Completion(logprob=float("inf")),
+        Completion(transcript=({"n": float("nan")},)),
+        Completion(extra={"o": object()}),
+    ],
+)
+def test_a_reply_that_no_archive_can_hold_is_that_requests_error(odd):
+    class Odd(Scripted):
+        def complete(self, request):
+            made = super().complete(request)
+            return [odd] if request.instance_id == "id1" else made
+
+    got = run(Odd(), 3)
+    assert "returned a reply that cannot be kept: " in got["id1"][0].error
+    assert [got[f"id{i}"][0].text for i in (0, 2)] == ["to id0", "to id2"]

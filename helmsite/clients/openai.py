@@ -13,7 +13,8 @@ import msgspec
 from msgspec import structs
 
 from helmsite.clients import openai_reply
-from helmsite.clients.openai_http import Endpoint, Place, is_loopback
+from helmsite.clients.openai_http import SHORT_KEY, Endpoint, Place, is_loopback
+from helmsite.clients.openai_redact import without_key
 from helmsite.clients.settings import parse
 from helmsite.errors import ClientError, ConfigError, RetriableError
 from helmsite.schema import Completion, ModelIdentity, Record
@@ -103,6 +104,7 @@ class OpenAI:
             timeout_s=settings.timeout_s,
         )
         self._endpoint = Endpoint(place, key)
+        self._secret = key if len(key) >= SHORT_KEY else ""
         self._name = name
         self.max_request_length = settings.max_request_length
         self.identity = ModelIdentity(
@@ -223,7 +225,7 @@ class OpenAI:
         path = {"chat": "chat/completions", "completions": "completions"}
         data = self._endpoint.post(path[self._settings.api], body)
         try:
-            return openai_reply.read(data)
+            return without_key(openai_reply.read(data), self._secret)
         except (ValueError, OverflowError, msgspec.ValidationError) as error:
             raise RetriableError(
                 f"Model {self._name!r}: the reply is no completion: "

@@ -6,10 +6,11 @@ import ipaddress
 import json
 import logging
 import math
+import threading
 import time
 import weakref
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from helmsite.clients.settings import missing_package
 from helmsite.errors import ClientError, RetriableError
@@ -25,7 +26,7 @@ LARGEST_REPLY = 64 * 1024 * 1024
 HIDDEN = "[API key]"
 _OK, _REDIRECT, _CLIENT, _SERVER = 200, 300, 400, 500
 _PASSING = {408, 425, 429}
-_SHORT_KEY = 12
+SHORT_KEY = 12
 _LONGEST_CONNECT_S = 30.0
 
 
@@ -54,8 +55,9 @@ class Endpoint:
             raise missing_package("httpx", place.model, command) from error
         self._place = place
         self._httpx = httpx
+        self._late_at = threading.local()
         self._redact = _redactor(key)
-        self._redact_reply = _redactor(key if len(key) >= _SHORT_KEY else "")
+        self._redact_reply = _redactor(key if len(key) >= SHORT_KEY else "")
         headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
         if key:
             headers["Authorization"] = f"Bearer {key}"
@@ -84,11 +86,13 @@ class Endpoint:
         """
         if not self._finalizer.alive:
             raise ClientError(f"Model {self._place.model!r}: its client was closed.")
-        deadline = time.monotonic() + self._place.timeout_s
+        self._late_at.time = time.monotonic() + self._place.timeout_s
         url = f"{self._place.url}/{path}{self._place.query}"
         try:
-            with self._client.stream("POST", url, content=json.dumps(body)) as reply:
-                blob = self._read(reply, deadline)
+            with self._client.stream(
+                "POST", url, content=json.dumps(body), extensions={"trace": self._watch}
+            ) as reply:
+                blob = self._read(reply)
         except self._httpx.TimeoutException as error:
             raise self._late() from error
         except self._httpx.RequestError as error:
@@ -116,10 +120,26 @@ class Endpoint:
             "Raise the model's setting timeout_s, or lower max_tokens.",
         )
 
-    def _read(self, reply: httpx.Response, deadline: float) -> bytes:
-        """Return the body, read no further than the limits of size and time."""
-        timeouts = reply.request.extensions.get("timeout", {})
-        timeouts["read"] = max(deadline - time.monotonic(), 0.001)
+    def _watch(self, event: str, info: dict[str, Any]) -> None:
+        """Let no read of a new connection go on after its request's deadline.
+
+        httpx itself limits each read alone: headers that drip would never end.
+        """
+        if not event.endswith((".connect_tcp.complete", ".start_tls.complete")):
+            return
+        stream = info["return_value"]
+        read, late_at, late = stream.read, self._late_at, self._httpx.ReadTimeout
+
+        def limited(max_bytes: int, timeout: float | None = None) -> bytes:
+            left = late_at.time - time.monotonic()
+            if left <= 0:
+                raise late("the deadline has passed")
+            return cast("bytes", read(max_bytes, min(left, timeout or left)))
+
+        stream.read = limited
+
+    def _read(self, reply: httpx.Response) -> bytes:
+        """Return the body, read no further than the limit of size."""
         parts, size = [], 0
         for part in reply.iter_bytes():
             size += len(part)
@@ -129,8 +149,6 @@ class Endpoint:
                     f"{LARGEST_REPLY // 1024**2} MB and was refused.",
                     "Check that base_url is the address of a model's API.",
                 )
-            if time.monotonic() > deadline:
-                raise self._late()
             parts.append(part)
         return b"".join(parts)
 
@@ -261,7 +279,8 @@ def _code(error: Any) -> int:
         return code
     kind = error.get("type") if isinstance(error, dict) else None
     passing = {"rate_limit_exceeded", "rate_limit_error", "server_error"}
-    return _SERVER if {code, kind} & passing else 0
+    named = {each for each in (code, kind) if isinstance(each, str)}
+    return _SERVER if named & passing else 0
 
 
 def _message(text: str) -> str:

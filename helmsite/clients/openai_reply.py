@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from typing import Any
 
@@ -236,14 +237,15 @@ def _with_tokens(
 ) -> Completion:
     """Return the completion with its tokens; their sum only where each is known."""
     known = [s.logprob for s in steps if s.logprob is not None]
-    whole = len(known) == len(steps) and not partial
+    total = sum(known)
+    whole = len(known) == len(steps) and not partial and math.isfinite(total)
     note = {} if whole else {"logprobs": "not reported for every token"}
     return structs.replace(
         completion,
         tokens=tuple(s.text for s in steps),
         token_logprobs=tuple(s.logprob for s in steps),
         top_logprobs=tuple(s.top[:top_k] for s in steps),
-        logprob=sum(known) if whole else None,
+        logprob=total if whole else None,
         extra={**completion.extra, **note},
     )
 

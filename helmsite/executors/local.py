@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from helmsite.errors import ClientError, RetriableError, RunError
-from helmsite.schema import Completion, failed
+from helmsite.schema import Completion, failed, unfit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -151,9 +151,11 @@ class LocalExecutor:
         for attempt in range(1, self.policy.attempts + 1):
             try:
                 completions = client.complete(request)
-                if completions:
+                why = unfit(completions)
+                if completions and not why:
                     return completions
-                error = ClientError("The client returned no completion.")
+                what = f"a reply that cannot be kept: {why}" if why else "no completion"
+                error = ClientError(f"The client returned {what}.")
                 break
             except RetriableError as caught:
                 error = caught

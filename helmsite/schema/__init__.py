@@ -48,6 +48,7 @@ from helmsite.schema.records import (
     TopLogprob,
     Usage,
     failed,
+    unfit,
 )
 
 __all__ = [
@@ -95,4 +96,5 @@ __all__ = [
     "parse_entry",
     "preset",
     "run_id",
+    "unfit",
 ]

@@ -174,6 +174,22 @@ def failed(completions: Sequence[Completion]) -> bool:
     return not completions or any(c.error for c in completions)
 
 
+def unfit(completions: Sequence[Completion]) -> str:
+    """Return why no archive can hold completions, '' if one can."""
+    try:
+        blob = msgspec.json.encode(completions)
+        same = msgspec.json.decode(blob, type=list[Completion]) == list(completions)
+    except (
+        UnicodeError,
+        TypeError,
+        ValueError,
+        OverflowError,
+        RecursionError,
+    ) as error:
+        return str(error)
+    return "" if same else "it holds NaN or infinity, or is no plain JSON"
+
+
 class Reply(Record, frozen=True):
     """A row of the requests table: a request with one of its completions."""
 
