@@ -6,21 +6,28 @@ import hashlib
 import json
 import os
 import shutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from msgspec import structs
 
-from helmsite.archive import Archive, layout
+from helmsite.archive import Archive, layout, manifests, tables, writing
 from helmsite.archive.indexing import Reindexed
+from helmsite.config import SiteConfig
 from helmsite.errors import ArchiveError
+from helmsite.query import Results
 from helmsite.schema import PublishedStat, Stat
 from tests.archive_cases import Run, small
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from helmsite.schema import Manifest
+
+    Edit = Callable[[pa.Table], pa.Table]
 
 
 @pytest.fixture
@@ -384,3 +391,177 @@ def test_a_waiting_run_takes_only_its_own_place(root: Path) -> None:
     with pytest.raises(ArchiveError, match=f"is of the run {made.run_id}"):
         archive.reindex()
     assert (old / layout.MANIFEST).exists()
+
+
+# downloads
+
+
+def test_only_files_that_are_the_manifests_are_verified(
+    root: Path, victim: Path
+) -> None:
+    archive = Archive(root)
+    made = archive.write_run(*small())
+    home = root / layout.run_path(made)
+    names = ["instances.parquet", "requests.parquet", "run.json", "scores.parquet"]
+    names.append("stats.parquet")
+    assert archive.verified(made.run_id) == tuple(home / n for n in names)
+    (home / "extra.parquet").write_bytes(b"x")
+    (home / "stats.parquet").write_bytes(b"x")
+    (home / "scores.parquet").rename(victim.parent / "copy.parquet")
+    (home / "scores.parquet").symlink_to(victim.parent / "copy.parquet")
+    (home / "instances.parquet").unlink()
+    (home / "run.json").write_bytes((home / "run.json").read_bytes() + b" ")
+    assert archive.verified(made.run_id) == (home / "requests.parquet",)
+
+
+# tables that helmsite would not write
+
+
+def spoil(root: Path, made: Manifest, name: str, edit: Edit) -> Archive:
+    """Put other rows in a table and say so in run.json, as one who means harm would."""
+    path = root / layout.run_path(made) / f"{name}.parquet"
+    table = edit(pq.ParquetFile(path).read())
+    pq.write_table(table, path, store_schema=False)
+    facts = writing.facts_of(path, table.num_rows)
+    changed = structs.replace(made, files={**made.files, name: facts})
+    path.with_name("run.json").write_bytes(manifests.encode(changed))
+    Archive(root).reindex()
+    return Archive(root)
+
+
+def put(column: str, values: list[Any], kind: pa.DataType | None = None) -> Edit:
+    def edit(table: pa.Table) -> pa.Table:
+        field = table.schema.field(column)
+        if kind is not None:
+            field = pa.field(column, kind, nullable=field.nullable)
+        array = pa.array((values * len(table))[: len(table)], field.type)
+        return table.set_column(table.schema.get_field_index(column), field, array)
+
+    return edit
+
+
+def not_utf8(table: pa.Table) -> pa.Table:
+    bad = pa.array([b"\xff\xfe"] * len(table), pa.binary()).cast(
+        pa.string(), safe=False
+    )
+    field = table.schema.field("prompt")
+    return table.set_column(table.schema.get_field_index("prompt"), field, bad)
+
+
+SPOILT: dict[str, tuple[str, Edit]] = {
+    "other type": ("requests", put("completion", [1], pa.int32())),
+    "binary": ("requests", put("prompt", [b"x"], pa.binary())),
+    "wider": ("stats", put("n_asked", [2**62], pa.int64())),
+    "dropped": ("requests", lambda t: t.drop_columns(["prompt"])),
+    "added": ("scores", lambda t: t.append_column("mood", t["text"])),
+    "may be null": (
+        "requests",
+        lambda t: t.set_column(
+            t.schema.get_field_index("prompt"), "prompt", pa.nulls(len(t), pa.string())
+        ),
+    ),
+    "not UTF-8": ("requests", not_utf8),
+    "nan": ("stats", put("value", [float("nan")])),
+    "infinite": ("scores", put("value", [float("inf")])),
+    "nan logprob": ("requests", put("token_logprobs", [[float("nan")]])),
+    "infinite time": ("requests", put("duration_s", [float("inf")])),
+    "no date": ("requests", put("started_at", [1e300])),
+    "lengths": ("requests", put("tokens", [["a", "b"]])),
+    "null token": ("requests", put("tokens", [[None]])),
+    "null reference": ("instances", put("references", [[{"text": None, "tags": []}]])),
+    "null tags": ("instances", put("references", [[{"text": "a", "tags": None}]])),
+    "null message": ("requests", put("messages", [[None]])),
+    "null top": (
+        "requests",
+        put("top_logprobs", [[[{"token": "a", "logprob": None}]]]),
+    ),
+    "nan top": (
+        "requests",
+        put("top_logprobs", [[[{"token": "a", "logprob": float("nan")}]]]),
+    ),
+    "null attribute": ("instances", put("attributes", [[("a", None)]])),
+    "bad JSON": ("requests", put("extra", ["{bad"])),
+    "JSON list": ("scores", put("details", ["[1]"])),
+    "deep JSON": ("scores", put("details", ["[" * 100_000])),
+    "transcript text": ("requests", put("transcript", ['"s"'])),
+    "transcript number": ("requests", put("transcript", ["5"])),
+    "params list": ("requests", put("params", ["[1]"])),
+    "params odd": ("requests", put("params", ['{"max_tokens": "x", "odd": 1}'])),
+    "message extra": (
+        "instances",
+        put("messages", [[{"role": "user", "content": "a", "extra": "3"}]]),
+    ),
+}
+READERS: dict[str, Callable[[Archive, str], object]] = {
+    "instances": Archive.instances,
+    "requests": lambda archive, run_id: list(archive.replies(run_id)),
+    "scores": Archive.scores,
+    "stats": Archive.stats,
+}
+
+
+@pytest.mark.parametrize("harm", SPOILT)
+def test_a_spoilt_table_is_named_wherever_it_is_read(root: Path, harm: str) -> None:
+    name, edit = SPOILT[harm]
+    made = Archive(root).write_run(*small())
+    archive = spoil(root, made, name, edit)
+    where = f"{layout.run_path(made)}/{name}.parquet"
+    with pytest.raises(ArchiveError, match="is damaged") as caught:
+        READERS[name](archive, made.run_id)
+    assert where in caught.value.message
+    assert "helmsite check" in caught.value.hint
+    assert where in {p.where for p in archive.check() if p.severity == "error"}
+    if name == "stats":
+        with pytest.raises(ArchiveError, match="is damaged"):
+            Results(archive, SiteConfig(), None)
+        return
+    with Results(archive, SiteConfig(), None) as found:
+        with pytest.raises(ArchiveError, match="is damaged"):
+            list(found.instances(made.run_id))
+        with pytest.raises(ArchiveError, match="is damaged"):
+            found.instance(made.run_id, "id0")
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_table_with_other_rows_than_said_is_not_read(root: Path, name: str) -> None:
+    """A few kilobytes can be fifty million rows: the count is compared first."""
+    made = Archive(root).write_run(*small())
+    path = root / layout.run_path(made) / f"{name}.parquet"
+    table = pq.ParquetFile(path).read()
+    pq.write_table(pa.concat_tables([table] * 1000), path, store_schema=False)
+    said = f"rows, the manifest says {table.num_rows}"
+    with pytest.raises(ArchiveError, match=said):
+        READERS[name](Archive(root), made.run_id)
+    with pytest.raises(ArchiveError, match=said):
+        Archive(root).table(made.run_id, name)
+    assert [p for p in Archive(root).check() if "bytes, the manifest" in p.what]
+
+
+def test_published_rows_pass_the_same_gate(root: Path) -> None:
+    archive = Archive(root)
+    results = [PublishedStat("a", "m", Stat("acc", 0.5))]
+    batch = archive.write_published("s", "b", results)
+    path = root / batch.path
+    table = put("value", [float("nan")])(pq.ParquetFile(path).read())
+    with tables.writer(tables.PUBLISHED, path, {"suite": "s", "batch": "b"}) as file:
+        file.write_table(table)
+    archive.reindex()
+    for read in (
+        lambda: list(archive.published()),
+        lambda: archive.published_table(archive.batches()[0]),
+    ):
+        with pytest.raises(ArchiveError, match="NaN or infinity"):
+            read()
+
+
+def test_what_is_not_read_is_not_written_either(root: Path) -> None:
+    run = small()
+    bad = structs.replace(run.replies[1].completion, tokens=("a", "b"))
+    replies = [run.replies[0], structs.replace(run.replies[1], completion=bad)]
+    with pytest.raises(ArchiveError, match="2 tokens and 1 token_logprobs"):
+        Archive(root).write_run(run.manifest, run.instances, replies)
+    when = structs.replace(run.manifest.provenance, finished_at=1e300)
+    late = structs.replace(run.manifest, provenance=when)
+    with pytest.raises(ArchiveError, match="not between 1970 and 9999"):
+        Archive(root).write_run(late, *run[1:])
+    assert Archive(root).manifests() == ()

@@ -97,6 +97,20 @@ REQUESTS = st.builds(
     num_conditioning_tokens=COUNT,
     score_start=st.none() | COUNT,
 )
+
+
+def paired(one: Completion) -> Completion:
+    """As many log-probabilities as tokens, where both are known."""
+    if one.tokens is None or one.token_logprobs is None:
+        return one
+    pairs = list(zip(one.tokens, one.token_logprobs, strict=False))
+    return structs.replace(
+        one,
+        tokens=tuple(t for t, _ in pairs),
+        token_logprobs=tuple(p for _, p in pairs),
+    )
+
+
 COMPLETIONS = st.builds(
     Completion,
     text=TEXT,
@@ -111,12 +125,12 @@ COMPLETIONS = st.builds(
         Usage, st.none() | COUNT, st.none() | COUNT, st.none() | COUNT
     ),
     duration_s=st.none() | REAL,
-    started_at=st.none() | REAL,
+    started_at=st.none() | st.floats(0, 2e11),
     cached=st.booleans(),
     model_version=TEXT,
     error=TEXT,
     extra=JSON,
-)  # fmt: skip
+).map(paired)  # fmt: skip
 STATS = st.builds(
     Stat,
     metric=TEXT,

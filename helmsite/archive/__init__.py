@@ -4,9 +4,9 @@
 read without helmsite.
 """
 
-from helmsite.archive.archive import Archive, Batch
+from helmsite.archive.archive import Archive
 from helmsite.archive.checking import Problem
-from helmsite.archive.indexing import Reindexed
+from helmsite.archive.indexing import Batch, Reindexed
 from helmsite.archive.journal import Journal
 
 __all__ = ["Archive", "Batch", "Journal", "Problem", "Reindexed"]

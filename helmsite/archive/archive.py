@@ -19,12 +19,17 @@ from helmsite.archive import (
     writing,
 )
 from helmsite.archive.catalogue import Catalogue, Entry
-from helmsite.archive.checking import check
-from helmsite.archive.indexing import Reindexed, published_entry, run_entry, scan
+from helmsite.archive.checking import check, verified
+from helmsite.archive.indexing import (
+    Batch,
+    Reindexed,
+    published_entry,
+    run_entry,
+    scan,
+)
 from helmsite.archive.journal import Journal
 from helmsite.archive.store import Store
 from helmsite.errors import ArchiveError, suggest
-from helmsite.schema import FileFacts, Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -42,15 +47,6 @@ if TYPE_CHECKING:
         Score,
         Stat,
     )
-
-
-class Batch(Record, frozen=True):
-    """A file of published results: results that came without instances."""
-
-    suite: str
-    batch: str
-    path: str
-    facts: FileFacts
 
 
 class Archive:
@@ -136,7 +132,7 @@ class Archive:
             ArchiveError: a row that cannot be stored, a full disk, ...: then nothing
                 of the run is readable, or what was there before still is.
         """
-        home = layout.run_path(manifest)
+        home = manifests.verify(manifest, "The manifest")
         with staging.folder(self._store, manifest.run_id) as stage:
             self._begin(manifest.run_id)
             i_facts, rank = writing.instances(stage / "instances.parquet", instances)
@@ -169,9 +165,9 @@ class Archive:
     ) -> Manifest:
         """Put new scores and stats in place of a run's old ones; return its manifest.
 
-        `metrics` are facts of metrics; a metric of the rows that is not among them keeps
-        the facts that the run has of it. Written as scores, stats, run.json: a mismatch in those alone means that this
-        was interrupted, and to score again.
+        A metric of the rows that is not among `metrics` keeps the facts that the run has
+        of it. Written as scores, stats, run.json: a mismatch in those alone means that
+        this was interrupted, and to score again.
 
         Raises:
             ArchiveError: no such run, a row that cannot be stored, a full disk, ...
@@ -223,7 +219,14 @@ class Archive:
         Raises:
             ArchiveError: there is no such run or table.
         """
-        return self._store.path(self._relative(run_id, name))
+        return self._store.path(self._source(run_id, name).path)
+
+    def verified(self, run_id: str) -> tuple[Path, ...]:
+        """Return a local run's files that are, byte by byte, what its manifest says.
+
+        Those can be given to others: run.json and whole tables, no links. Sorted by name.
+        """
+        return verified(self._store, self._entry(run_id))
 
     def table(
         self, run_id: str, name: str, columns: Sequence[str] | None = None
@@ -233,37 +236,34 @@ class Archive:
         Raises:
             ArchiveError: there is no such run or table, or its file is damaged.
         """
-        wanted = None if columns is None else list(columns)
-        return reading.table(self._store, self._relative(run_id, name), wanted)
+        return reading.table(self._store, self._source(run_id, name), columns)
 
     def rows_of(self, run_id: str, name: str, instance_id: str) -> pa.Table:
-        """Return the rows of a table that are about an instance, in any version of it.
-
-        Little more than those is held in memory.
+        """Return the rows of a table about an instance, in any version; holds few others.
 
         Raises:
             ArchiveError: there is no such run or table, or its file is damaged.
         """
-        path = self._relative(run_id, name)
-        return reading.of_instance(self._store, path, instance_id)
+        source = self._source(run_id, name)
+        return reading.of_instance(self._store, source, instance_id)
 
     def instances(self, run_id: str) -> list[Instance]:
         """Return a run's instances, by position."""
-        return list(rows.read_instances(self.table(run_id, "instances")))
+        return self._records(run_id, "instances", rows.read_instances)
 
     def replies(self, run_id: str) -> Iterator[Reply]:
         """Yield a run's replies in the order of its instances, a row group at a time."""
         default = self.manifest(run_id).spec.adapter.decoding
-        path = self._relative(run_id, "requests")
-        yield from reading.replies(self._store, path, default)
+        source = self._source(run_id, "requests")
+        yield from reading.replies(self._store, source, default)
 
     def scores(self, run_id: str) -> list[Score]:
         """Return a run's scores in the order of its instances."""
-        return list(rows.read_scores(self.table(run_id, "scores")))
+        return self._records(run_id, "scores", rows.read_scores)
 
     def stats(self, run_id: str) -> list[Stat]:
         """Return a run's aggregates."""
-        return list(rows.read_stats(self.table(run_id, "stats")))
+        return self._records(run_id, "stats", rows.read_stats)
 
     def batches(self) -> tuple[Batch, ...]:
         """Return every batch of published results, sorted by path."""
@@ -272,7 +272,7 @@ class Archive:
 
     def published_table(self, batch: Batch) -> pa.Table:
         """Return a batch of published results as a table."""
-        return reading.table(self._store, batch.path)
+        return reading.table(self._store, reading.published(batch.path, batch.facts))
 
     def published_file(self, batch: Batch) -> str:
         """Return where a batch's Parquet file stands: a path, or one in the store."""
@@ -280,9 +280,10 @@ class Archive:
 
     def published(self, suite: str | None = None) -> Iterator[PublishedStat]:
         """Yield the results that came without instances, of one suite or of all."""
-        for batch in self.batches():
-            if suite in {None, batch.suite}:
-                yield from rows.read_published(self.published_table(batch))
+        for one in self.batches():
+            if suite in {None, one.suite}:
+                source = reading.published(one.path, one.facts)
+                yield from reading.records(self._store, source, rows.read_published)
 
     def write_published(
         self, suite: str, batch: str, results: Iterable[PublishedStat]
@@ -314,10 +315,7 @@ class Archive:
         return Journal(self._journal(run_id), identity, read_only=read_only)
 
     def discard_journal(self, run_id: str) -> bool:
-        """Delete what a killed process left of a run's journal; say if it left one.
-
-        For a run that is archived whole. A process at work is left alone.
-        """
+        """Delete what a killed process left of the journal of a complete run; say if so."""
         return journal.clear(self._journal(run_id))
 
     def reindex(self) -> Reindexed:
@@ -386,9 +384,13 @@ class Archive:
         if entry is not None:
             self._catalogue.add(Entry(run_id, entry.kind, entry.path, gone=True))
 
-    def _relative(self, run_id: str, name: str) -> str:
-        home = staging.home(self._store, run_id, self._entry(run_id).path)
-        return f"{home}/{tables.known(name).name}.parquet"
+    def _source(self, run_id: str, name: str) -> reading.Source:
+        entry, table = self._entry(run_id), tables.known(name)
+        home = staging.home(self._store, run_id, entry.path)
+        return reading.Source(f"{home}/{name}.parquet", table, entry.rows(name))
+
+    def _records(self, run_id: str, name: str, decode: Any) -> list[Any]:
+        return reading.records(self._store, self._source(run_id, name), decode)
 
     def _journal(self, run_id: str) -> Path:
         name = f"{layout.JOURNAL}/{layout.safe_id(run_id)}.jsonl"

@@ -53,6 +53,11 @@ class Entry(Record, frozen=True):
     batch: str = ""
     gone: bool = False
 
+    def rows(self, table: str) -> int | None:
+        """Return how many rows the manifest says that a table of the run has."""
+        facts = None if self.manifest is None else self.manifest.files.get(table)
+        return None if facts is None else facts.rows
+
 
 class _Line(Record, frozen=True):
     """An entry as written: the facts of metrics, nearly the same for all runs, apart.

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+from collections import deque
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from helmsite.archive import layout, staging, tables
+from helmsite.archive import layout, rows, sound, staging, tables
 from helmsite.archive.indexing import is_published, scan
-from helmsite.archive.store import damage
+from helmsite.archive.store import UNSOUND, damage
 from helmsite.errors import ArchiveError
 from helmsite.schema import Manifest, Record
 
@@ -50,6 +52,27 @@ def check(store: Store, catalogue: Catalogue, deep: bool) -> list[Problem]:
         elif deep:
             problems += _published(store, entry)
     return problems
+
+
+def verified(store: Store, entry: Entry) -> tuple[Path, ...]:
+    """Return the files of a run in a local archive that are what its manifest says."""
+    if store.local is None or entry.manifest is None:
+        return ()
+    files = entry.manifest.files
+    expected = {
+        f"{n}.parquet": files[n].sha256 for n in tables.RUN_TABLES if n in files
+    }
+    found = []
+    for name, sha256 in {**expected, layout.MANIFEST: entry.sha256}.items():
+        try:
+            path = store.path(f"{entry.path}/{name}")
+            with store.open(f"{entry.path}/{name}") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
+        except ArchiveError:
+            continue
+        if digest == sha256:
+            found.append(Path(path))
+    return tuple(sorted(found))
 
 
 def _catalogue(catalogue: Catalogue, found: Scan) -> Iterator[Problem]:
@@ -196,25 +219,46 @@ class _Run:
         if isinstance(kept, str):
             yield self._problem(table.name, kept)
             return
-        read[table.name] = kept
-        expected = self._manifest.files[table.name].rows
-        if kept.num_rows != expected:
-            what = f"{kept.num_rows} rows, the manifest says {expected}"
-            yield self._problem(table.name, what)
-        for what in _content(table, kept):
+        read[table.name], unsound = kept
+        for what in [*_content(table, read[table.name])] or unsound:
             yield self._problem(table.name, what)
 
-    def _read(self, table: tables.Table) -> pa.Table | str:
-        """Return the columns to be looked at, or what is wrong with the schema."""
+    def _read(self, table: tables.Table) -> tuple[pa.Table, list[str]] | str:
+        """Return the columns to be looked at and what else is wrong with the values.
+
+        Or what is wrong with the schema or the number of rows: then nothing is read.
+        """
         where = self._file(table.name)
         with self._store.open(where) as source, damage(where):
             file = pq.ParquetFile(source)
+            expected = self._manifest.files[table.name].rows
+            if file.metadata.num_rows != expected:
+                return f"{file.metadata.num_rows} rows, the manifest says {expected}"
             if not file.schema_arrow.equals(table.schema):
-                return _schema_difference(file.schema_arrow, table.schema)
+                return tables.difference(file.schema_arrow, table.schema)
             wanted = table.schema.empty_table().select(_looked_at(table))
-            groups = range(file.num_row_groups)  # whole ones: every page is decoded
-            parts = [file.read_row_group(g).select(wanted.column_names) for g in groups]
-            return pa.concat_tables([wanted, *parts])
+            parts = [wanted]
+            unsound: dict[str, None] = {}
+            for number in range(file.num_row_groups):  # whole: every page is decoded
+                group = file.read_row_group(number)
+                parts.append(group.select(wanted.column_names))
+                try:
+                    sound.refuse(group)
+                    self._decode(table.name, group)
+                except UNSOUND as error:
+                    unsound[str(error)] = None
+            return pa.concat_tables(parts), list(unsound)
+
+    def _decode(self, name: str, group: pa.Table) -> None:
+        """Decode every row once, for the JSON in it."""
+        default = self._manifest.spec.adapter.decoding
+        decode = {
+            "instances": rows.read_instances,
+            "requests": lambda g: rows.read_replies(g, default),
+            "scores": rows.read_scores,
+            "stats": rows.read_stats,
+        }
+        deque(decode[name](group), maxlen=0)
 
     def _orphans(self, read: dict[str, pa.Table]) -> Iterator[Problem]:
         if "instances" not in read:
@@ -284,27 +328,3 @@ def _content(table: tables.Table, rows: pa.Table) -> Iterator[str]:
             odd = pc.sum(pc.invert(pc.is_finite(column))).as_py()
             if odd:
                 yield f"{odd} values of {name} are NaN or infinite"
-
-
-def _schema_difference(found: pa.Schema, expected: pa.Schema) -> str:
-    lacks = [n for n in expected.names if n not in found.names]
-    more = [n for n in found.names if n not in expected.names]
-    common = [f for f in expected if f.name in found.names]
-    types = {f.name: (found.field(f.name).type, f.type) for f in common}
-    changed = [f"{n} is {a}, not {b}" for n, (a, b) in types.items() if a != b]
-    nulls = [
-        f"{f.name} may be null"
-        for f in common
-        if found.field(f.name).nullable and not f.nullable
-    ]
-    parts = [
-        f"lacks the columns {', '.join(lacks)}" if lacks else "",
-        f"has unknown columns {', '.join(more)}" if more else "",
-        *changed,
-        *nulls,
-    ]
-    return (
-        "the file " + "; ".join(p for p in parts if p)
-        if any(parts)
-        else "columns are in another order"
-    )

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from helmsite.archive import tables
+from helmsite.archive import sound, tables
 from helmsite.errors import ArchiveError
 from helmsite.schema import Message, Reference, TopLogprob, Usage
 
@@ -46,8 +45,17 @@ def _plain(value: Any) -> Any:
 
 
 def from_json(text: str | None, empty: Any) -> Any:
-    """Return what `to_json` was given; `empty` for None."""
-    return empty if text is None else msgspec.json.decode(text)
+    """Return what `to_json` was given; `empty` for None.
+
+    Raises:
+        ValueError: it is no JSON, or not of the same kind as `empty`.
+    """
+    if text is None:
+        return empty
+    value = msgspec.json.decode(text)
+    if type(value) is not type(empty):
+        raise ValueError(f"{_short(text)} is not a JSON {type(empty).__name__}")
+    return value
 
 
 def nested(
@@ -202,7 +210,15 @@ def batch(
             arrays.append(_column(field, values))
         except (ValueError, TypeError, OverflowError) as error:
             raise _refused(table, field, rows, values) from error
-    return pa.RecordBatch.from_arrays(arrays, schema=table.schema)
+    made = pa.RecordBatch.from_arrays(arrays, schema=table.schema)
+    try:
+        sound.refuse_lengths(made)
+    except ValueError as error:
+        raise ArchiveError(
+            f"Cannot archive {table.name}: {error}.",
+            "A client gives one log-probability (or None) for each token.",
+        ) from error
+    return made
 
 
 def _column(field: pa.Field, values: list[Any]) -> pa.Array:
@@ -215,7 +231,7 @@ def _column(field: pa.Field, values: list[Any]) -> pa.Array:
         array = pa.array(values, field.type)
     if array.null_count and not field.nullable:
         raise ValueError("None where a value is needed")
-    _finite(array)
+    sound.refuse_column(field.name, array)
     return array
 
 
@@ -235,19 +251,6 @@ _BUILD: dict[str, Callable[[Any], pa.Array]] = {
         [to_json(v) or "{}" for v in values], pa.string()
     ),
 }
-
-
-def _finite(array: pa.Array) -> None:
-    """Refuse NaN and infinity, in lists too."""
-    kind = array.type
-    if pa.types.is_floating(kind):
-        if pc.all(pc.is_finite(array), min_count=0).as_py() is False:
-            raise ValueError("NaN or infinity")
-    elif pa.types.is_list(kind):
-        _finite(array.flatten())
-    elif pa.types.is_struct(kind):
-        for child in array.flatten():
-            _finite(child)
 
 
 def _refused(

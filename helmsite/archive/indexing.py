@@ -19,6 +19,15 @@ if TYPE_CHECKING:
     from helmsite.archive.store import Store
 
 
+class Batch(Record, frozen=True):
+    """A file of published results: results that came without instances."""
+
+    suite: str
+    batch: str
+    path: str
+    facts: FileFacts
+
+
 class Reindexed(Record, frozen=True):
     """What `reindex` changed: keys (run_ids, or paths of published batches)."""
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from helmsite.archive import layout
+from helmsite.archive import layout, sound
 from helmsite.errors import ArchiveError
 from helmsite.schema import SCHEMA_VERSION, Manifest
-
-_LATEST_S = 253_370_764_800.0  # the year 9999: later, and earlier than 1970, is no date
 
 
 class UnknownVersionError(ArchiveError):
@@ -66,7 +64,7 @@ def verify(manifest: Manifest, where: str) -> str:
         ) from error
     about = manifest.provenance
     for time in (about.started_at, about.finished_at):
-        if time is not None and not 0 <= time <= _LATEST_S:
+        if time is not None and not 0 <= time <= sound.LATEST_S:
             raise ArchiveError(
                 f"{where} is not sound: the time {time!r} is not between 1970 and 9999.",
                 "Correct it in the file, or delete the run's folder.",

@@ -1,39 +1,100 @@
-"""Parquet files of an archive as tables and records."""
+"""Parquet files of an archive as tables and records: one gate that all readers pass.
+
+An archive may come from anybody. A file whose schema is not the table's, whose rows are
+not as many as the manifest says, or that holds a value that helmsite never writes is an
+ArchiveError before anything works with it.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from helmsite.archive import rows
+from helmsite.archive import layout, manifests, rows, sound, tables
 from helmsite.archive.store import damage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from helmsite.archive.store import Store
-    from helmsite.schema import Decoding, Reply
+    from helmsite.schema import Decoding, FileFacts, Reply
 
 _BATCH = 1000
 
+Item = TypeVar("Item")
 
-def table(store: Store, relative: str, columns: list[str] | None = None) -> pa.Table:
+
+class Source(NamedTuple):
+    """A file: where it is, which table it is to be, and how many rows it is to have."""
+
+    path: str
+    table: tables.Table
+    rows: int | None
+
+
+def published(path: str, facts: FileFacts) -> Source:
+    """Return the source of a batch of published results."""
+    return Source(path, tables.PUBLISHED, facts.rows)
+
+
+@contextmanager
+def opened(store: Store, source: Source, **options: Any) -> Iterator[pq.ParquetFile]:
+    """Open a file whose schema and number of rows are as they should be.
+
+    What goes wrong while it is open is damage of this file.
+    """
+    with store.open(source.path) as stream, damage(store.show(source.path)):
+        file = pq.ParquetFile(stream, **options)
+        found = file.metadata.num_rows
+        if found != source.rows and found != _said(store, source):
+            raise ValueError(f"{found} rows, the manifest says {source.rows}")
+        schema = file.metadata.schema.to_arrow_schema()
+        if not schema.equals(source.table.schema):
+            raise ValueError(tables.difference(schema, source.table.schema))
+        yield file
+
+
+def _said(store: Store, source: Source) -> int | None:
+    """Return the rows that run.json says: a run can be newer than its catalogue entry."""
+    path = f"{source.path.rpartition('/')[0]}/{layout.MANIFEST}"
+    blob = store.read(path)
+    if blob is None:
+        return None
+    facts = manifests.decode(blob, store.show(path)).files.get(source.table.name)
+    return None if facts is None else facts.rows
+
+
+def table(
+    store: Store, source: Source, columns: Sequence[str] | None = None
+) -> pa.Table:
     """Return a file as a table, or some of its columns."""
-    with store.open(relative) as source, damage(store.show(relative)):
-        return pq.ParquetFile(source).read(columns)
+    with opened(store, source) as file:
+        found = file.read(None if columns is None else list(columns))
+        sound.refuse(found)
+        return found
 
 
-def of_instance(store: Store, relative: str, instance_id: str) -> pa.Table:
+def records(
+    store: Store, source: Source, decode: Callable[[pa.Table], Iterable[Item]]
+) -> list[Item]:
+    """Return the rows of a file as records."""
+    with opened(store, source) as file:
+        found = file.read()
+        sound.refuse(found)
+        return list(decode(found))
+
+
+def of_instance(store: Store, source: Source, instance_id: str) -> pa.Table:
     """Return the rows of a file that are about an instance.
 
     Only the ids are read of all rows; the rest of the row groups that hold the instance,
     a batch at a time.
     """
-    with store.open(relative) as source, damage(store.show(relative)):
-        file = pq.ParquetFile(source, read_dictionary=["instance_id"])
+    with opened(store, source, read_dictionary=["instance_id"]) as file:
         wanted = pa.scalar(instance_id)
         groups = [
             g
@@ -45,16 +106,29 @@ def of_instance(store: Store, relative: str, instance_id: str) -> pa.Table:
             part = batch.filter(pc.equal(batch["instance_id"], wanted))
             if part.num_rows:
                 found.append(pa.Table.from_batches([part]))
-        return pa.concat_tables(found)
+        whole = pa.concat_tables(found)
+        sound.refuse(whole)
+        return whole
 
 
 def _holds(ids: pa.Table, wanted: pa.Scalar[Any]) -> bool:
     return bool(pc.any(pc.equal(ids["instance_id"], wanted)).as_py())
 
 
-def replies(store: Store, relative: str, default: Decoding) -> Iterator[Reply]:
+def replies(store: Store, source: Source, default: Decoding) -> Iterator[Reply]:
     """Yield the replies of a file, a row group at a time."""
-    with store.open(relative) as source, damage(store.show(relative)):
-        file = pq.ParquetFile(source)
-        for group in range(file.num_row_groups):
-            yield from rows.read_replies(file.read_row_group(group), default)
+    with opened(store, source) as file:
+        for number in range(file.num_row_groups):
+            group = file.read_row_group(number)
+            sound.refuse(group)
+            yield from rows.read_replies(group, default)
+
+
+def decoded(where: str, items: Iterable[Item]) -> Iterator[Item]:
+    """Yield records that are being decoded from the rows of a file.
+
+    Raises:
+        ArchiveError: a row cannot be decoded; names the file.
+    """
+    with damage(where):
+        yield from items

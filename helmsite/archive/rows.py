@@ -125,7 +125,7 @@ def read_replies(table: pa.Table, default: Decoding) -> Iterator[Reply]:
     completions = map(
         Completion,
         *map(get.plain, ("completion", "reasoning")),
-        map(tuple, get.json("transcript")),
+        map(tuple, get.json("transcript", [])),
         columns.read_texts(get["tokens"]),
         columns.unnest(
             get["token_logprobs"], get["token_logprobs"].flatten().to_pylist()
@@ -188,10 +188,10 @@ class _Columns:
         values: list[Any] = self._table.column(name).to_pylist()
         return values
 
-    def json(self, name: str) -> Iterable[Any]:
+    def json(self, name: str, empty: Any = None) -> Iterable[Any]:
         """Yield what the JSON of each row says, a new empty object where it is NULL."""
         for text in self.plain(name):
-            yield {} if text is None else msgspec.json.decode(text)
+            yield columns.from_json(text, {} if empty is None else empty)
 
 
 def _attributes(pairs: Iterable[tuple[str, list[str]]]) -> dict[str, tuple[str, ...]]:

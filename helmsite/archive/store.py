@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import fsspec
+import msgspec
 import pyarrow as pa
 from fsspec.implementations.local import LocalFileSystem
 
@@ -22,6 +23,12 @@ from helmsite.errors import ArchiveError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+
+UNSOUND = (
+    pa.ArrowException, msgspec.MsgspecError, OSError, EOFError, LookupError, TypeError,
+    ValueError, AttributeError, ArithmeticError, RecursionError,
+)  # fmt: skip
 
 
 class Store:
@@ -240,10 +247,12 @@ def problems(doing: str) -> Iterator[None]:
 
 @contextmanager
 def damage(where: str) -> Iterator[None]:
-    """Turn what a Parquet reader says into an ArchiveError with the next step."""
+    """Turn what a reader of rows says into an ArchiveError with the next step."""
     try:
         yield
-    except (pa.ArrowException, OSError, KeyError, EOFError) as error:
+    except ArchiveError:
+        raise
+    except UNSOUND as error:
         raise ArchiveError(
             f"{where} is damaged: {str(error) or type(error).__name__}.",
             "`helmsite check` lists all damage. Restore the file from a copy, or delete "

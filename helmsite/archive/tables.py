@@ -245,3 +245,28 @@ def known(name: str) -> Table:
             f"A run has no table {name!r}.", f"Its tables: {', '.join(RUN_TABLES)}."
         )
     return RUN_TABLES[name]
+
+
+def difference(found: pa.Schema, expected: pa.Schema) -> str:
+    """Say how the schema of a file is not the one expected."""
+    lacks = [n for n in expected.names if n not in found.names]
+    more = [n for n in found.names if n not in expected.names]
+    common = [f for f in expected if f.name in found.names]
+    types = {f.name: (found.field(f.name).type, f.type) for f in common}
+    changed = [f"{n} is {a}, not {b}" for n, (a, b) in types.items() if a != b]
+    nulls = [
+        f"{f.name} may be null"
+        for f in common
+        if found.field(f.name).nullable and not f.nullable
+    ]
+    parts = [
+        f"lacks the columns {', '.join(lacks)}" if lacks else "",
+        f"has unknown columns {', '.join(more)}" if more else "",
+        *changed,
+        *nulls,
+    ]
+    return (
+        "the file " + "; ".join(p for p in parts if p)
+        if any(parts)
+        else "columns are in another order"
+    )

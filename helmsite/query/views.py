@@ -6,6 +6,7 @@ from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from helmsite.archive import rows as archived
+from helmsite.archive.reading import decoded
 from helmsite.query.rows import InstanceView, ReplyView, RequestView, TrialView
 
 if TYPE_CHECKING:
@@ -50,13 +51,15 @@ def one_instance(
     )
     if not len(instances):
         return ()
-    own = list(archived.read_replies(requests, manifest.spec.adapter.decoding))
+    where = f"{archive.root}, run {run_id},"
+    default = manifest.spec.adapter.decoding
+    own = list(decoded(where, archived.read_replies(requests, default)))
     others = list(islice(archive.replies(run_id), SAMPLE))
     return tuple(
         _joined(
-            archived.read_instances(instances),
+            decoded(where, archived.read_instances(instances)),
             own,
-            archived.read_scores(scores),
+            decoded(where, archived.read_scores(scores)),
             Shared(manifest.spec.adapter, [*others, *own]),
         )
     )
@@ -76,7 +79,8 @@ def _sliced(
 ) -> Iterator[Item]:
     table = archive.table(run_id, name)
     for start in range(0, len(table), SLICE):
-        yield from decode(table.slice(start, SLICE))
+        where = archive.file(run_id, name)
+        yield from decoded(where, decode(table.slice(start, SLICE)))
 
 
 def common_length(first: str, second: str) -> int:
