@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from helmsite.query.rows import Cell, Column, Leaderboard
 
 
+PIPED_WIDTH = 200  # columns, where no terminal says how wide it is
+
+
 @click.command()
 @click.option("-g", "--group", "only", help="Only this group of scenarios.")
 @click.option(
@@ -27,6 +30,8 @@ def command(place: Place, only: str | None, family: str) -> None:
 
     project = place.project()
     console = Console()
+    if not console.is_terminal:
+        console.width = PIPED_WIDTH
     with place.results(project) as results:
         groups = results.groups()
         if not groups:
@@ -47,10 +52,10 @@ def _table(title: str, board: Leaderboard) -> Table:
     table = Table(
         title=escape(visible(f"{title} · {board.family}")), title_justify="left"
     )
-    table.add_column("Model")
-    table.add_column("Mean win rate", justify="right")
+    table.add_column("Model", overflow="fold")
+    table.add_column("Mean win rate", justify="right", overflow="fold")
     for column in board.columns:
-        table.add_column(escape(_heading(column)), justify="right")
+        table.add_column(escape(_heading(column)), justify="right", overflow="fold")
     for row in board.rows:
         rate = "·" if row.win_rate is None else f"{row.win_rate:.3f}"
         rate += "" if row.coverage == 1 else f"\n{row.coverage:.0%} covered"
