@@ -75,10 +75,11 @@ def build_site(
 
 
 def _downloads(archive: Archive) -> dict[str, list[Path]]:
-    """Return the tables of each run to offer on the site; those of a bucket stay there."""
-    if not archive.is_local:
-        return {}
+    """Return the tables of each run to offer on the site; those of a bucket stay there.
+
+    Only files that are the manifest's to the byte: no link or other file is published.
+    """
     return {
-        m.run_id: [Path(archive.file(m.run_id, name)) for name in sorted(m.files)]
+        m.run_id: [p for p in archive.verified(m.run_id) if p.suffix == ".parquet"]
         for m in archive.manifests()
     }
