@@ -12,6 +12,8 @@ import pytest
 from msgspec import structs
 
 import helmsite.adapters
+import helmsite.adapters.prompts
+import helmsite.schema.expressions
 from helmsite.adapters import Window, adapt, eval_instances, in_context_examples
 from helmsite.errors import AdapterError
 from helmsite.schema import (
@@ -160,6 +162,25 @@ def test_scoring_starts_at_the_reference_after_substitutions(
     request = adapt([make(0, "yes", split="test")], spec, NO_LIMIT)[0]
     assert request.prompt == prompt
     assert request.prompt[request.score_start :] == scored
+
+
+@pytest.mark.parametrize(
+    ("sources", "what"),
+    [
+        ([("^(q|qq)+$", "")], "takes too long"),
+        ([("q", "q" * 100)] * 8, "makes a huge text"),
+    ],
+)
+def test_a_substitution_without_end_is_an_error(
+    sources: list[tuple[str, str]], what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(helmsite.schema.expressions, "LIMIT_S", 0.2)
+    monkeypatch.setattr(helmsite.adapters.prompts, "LONGEST", 100_000)
+    made = tuple(Substitution(*each) for each in sources)
+    spec = structs.replace(SEPARATE, global_prefix="q" * 80 + ".", substitutions=made)
+    with pytest.raises(AdapterError, match=what) as caught:
+        adapt([make(0, "yes", split="test")], spec, NO_LIMIT)
+    assert caught.value.hint
 
 
 def test_a_prompt_that_fits_is_encoded_once() -> None:

@@ -25,6 +25,7 @@ from helmsite.schema import (
     Request,
     Score,
     Usage,
+    expressions,
     preset,
 )
 
@@ -168,6 +169,27 @@ def test_output_mapping_pattern_finds_the_letter(
     reply = said(answer, output_mapping={"A": "Rome", "B": "Oslo"})
     asked = instance("Rome", "Oslo", right=(1,))
     assert one("exact_match", asked, [reply], adapter).value == expected
+
+
+def test_a_pattern_without_end_leaves_answers_unparsed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(expressions, "LIMIT_S", 0.05)
+    adapter = structs.replace(JOINT, output_mapping_pattern=r"^(a|aa)+$|(A)")
+    letters = {"A": "Rome", "B": "Oslo"}
+    asked = [instance("Rome", "Oslo", id_=f"id{i}") for i in range(40)]
+    long = "a" * 80 + "b"
+    replies = [said("A", id_="id0", output_mapping=letters)]
+    replies += [
+        said(long, id_=i.instance_id, output_mapping=letters) for i in asked[1:]
+    ]
+    started = time.monotonic()
+    first, *rest = metrics.score(asked, replies, adapter, ["exact_match"])
+    assert time.monotonic() - started < 4
+    assert first.missing == ""
+    assert {row.missing for row in rest} == {"unparsed"}
+    assert all(row.value is None for row in rest)
+    assert rest[0].details == {"reason": "output_mapping_pattern takes too long"}
 
 
 def test_a_broken_pattern_is_explained() -> None:

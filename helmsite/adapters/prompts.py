@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from helmsite.errors import AdapterError
+from helmsite.schema import expressions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from helmsite.adapters.window import Window
     from helmsite.schema import AdapterSpec
+
+
+LONGEST = 50_000_000
 
 
 @dataclass(frozen=True)
@@ -92,11 +97,25 @@ def _substitute(text: str, mark: int, source: str, target: str) -> tuple[str, in
     """Return the text after a substitution, and where the mark in it has moved.
 
     A mark inside a replaced part moves to the start of what replaces it.
+
+    Raises:
+        AdapterError: it takes too long, or makes a text of more than LONGEST characters.
     """
+    try:
+        return _substituted(text, mark, source, target)
+    except (TimeoutError, OverflowError) as error:
+        what = str(error) if isinstance(error, OverflowError) else "takes too long"
+        raise AdapterError(
+            f"The substitution of {source!r} {what}.",
+            "Correct it in the adapter: no repeat within a repeat, such as (a+)+.",
+        ) from error
+
+
+def _substituted(text: str, mark: int, source: str, target: str) -> tuple[str, int]:
     parts: list[str] = []
     done = length = 0
     moved = -1
-    for match in re.finditer(source, text):
+    for match in expressions.finditer(source, text):
         kept = text[done : match.start()]
         if moved < 0 and mark <= match.start():
             moved = length + mark - done
@@ -105,6 +124,8 @@ def _substitute(text: str, mark: int, source: str, target: str) -> tuple[str, in
         new = match.expand(target)
         parts += (kept, new)
         length += len(kept) + len(new)
+        if length > LONGEST:
+            raise OverflowError("makes a huge text")
         done = match.end()
     parts.append(text[done:])
     return "".join(parts), moved if moved >= 0 else length + mark - done

@@ -2,15 +2,45 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+from helmsite.schema import expressions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from helmsite.schema import AdapterSpec, Completion, Instance, Request
+
+
+PATIENCE = 10
+
+
+class UnparsedError(Exception):
+    """The answer's letter could not be looked for in time."""
+
+
+class Extractor:
+    """Finds the letters of one run's answers.
+
+    Raises:
+        UnparsedError: the pattern takes too long for an answer, or took so for
+            PATIENCE answers before it.
+    """
+
+    def __init__(self) -> None:
+        self._late = 0
+
+    def __call__(self, pattern: str, text: str) -> str:
+        """Return what a pattern finds in an answer."""
+        if self._late >= PATIENCE:
+            raise UnparsedError
+        try:
+            return extract(pattern, text)
+        except TimeoutError as error:
+            self._late += 1
+            raise UnparsedError from error
 
 
 @dataclass(frozen=True)
@@ -37,6 +67,7 @@ class Case:
     instance: Instance
     adapter: AdapterSpec
     exchanges: tuple[Exchange, ...]
+    extractor: Extractor = field(default_factory=Extractor, compare=False)
 
     @property
     def first(self) -> Completion:
@@ -56,7 +87,9 @@ class Case:
         if not mapping:
             return tuple(texts)
         pattern = self.adapter.output_mapping_pattern
-        letters = [extract(pattern, text) for text in texts] if pattern else texts
+        letters = (
+            [self.extractor(pattern, text) for text in texts] if pattern else texts
+        )
         return tuple(mapping.get(letter) for letter in letters)
 
 
@@ -70,7 +103,7 @@ def by_logprob(completions: Iterable[Completion]) -> list[Completion]:
 
 def extract(pattern: str, text: str) -> str:
     """Return what an output_mapping_pattern finds: group 1, else the match, else ''."""
-    match = re.search(pattern, text)
+    match = expressions.search(pattern, text)
     if match is None:
         return ""
-    return (match.group(1) or "") if match.groups() else match.group(0)
+    return str((match.group(1) or "") if match.groups() else match.group(0))

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import defaultdict
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from msgspec import structs
 
 from helmsite.errors import MetricError
-from helmsite.metrics.case import Case, Exchange
+from helmsite.metrics.case import Case, Exchange, Extractor, UnparsedError
 from helmsite.metrics.choice import expected_requests
 from helmsite.metrics.kinds import Measure, ShownPopulation, TextMetric
 from helmsite.metrics.names import completions_of, is_separate, load
-from helmsite.schema import TRAIN, PopulationMetric, Score
+from helmsite.schema import TRAIN, PopulationMetric, Score, expressions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,6 +26,7 @@ Absent = Literal["", "failed", "not asked"]
 Missing = Literal["", "failed", "not asked", "not measurable", "nan"]
 MODES = ("original", "calibration")
 LANGUAGE_MODELING = "language_modeling"
+LATE: dict[str, Any] = {"reason": "output_mapping_pattern takes too long"}
 
 
 class Rule(NamedTuple):
@@ -55,7 +57,8 @@ def score(
 
     There is one row per instance, perturbation, trial and metric; in language modelling
     one per window (request_index). A row without a value says why: 'failed' (one of the
-    requests behind it failed for good), 'not asked' (one was never made), 'not
+    requests behind it failed for good), 'not asked' (one was never made), 'unparsed'
+    (output_mapping_pattern takes too long), 'not
     measurable' (no log-probabilities, no correct reference, ...) or 'nan'. Train
     instances are left out unless the adapter evaluates them. Metrics of all instances
     at once have rows only where they have something to show for each.
@@ -64,13 +67,12 @@ def score(
         MetricError: an unknown metric, or a reply that belongs to no instance.
     """
     pattern = adapter.output_mapping_pattern
-    try:
-        re.compile(pattern or "")
-    except re.error as error:
+    if wrong := expressions.fault(pattern or ""):
         raise MetricError(
-            f"output_mapping_pattern {pattern!r} is no regular expression: {error}.",
+            f"output_mapping_pattern {pattern!r} {wrong}.",
             "Correct it in the adapter; group 1, or else the whole match, is the letter.",
-        ) from None
+        )
+    extractor = Extractor()
     rules = [r for name in metrics for r in _rules(name, adapter)]
     answers = _by_trial(instances, replies)
     trials = sorted({*range(adapter.num_trials), *(key[2] for key in answers)})
@@ -80,7 +82,7 @@ def score(
         if _is_evaluated(instance, adapter, answers)
         for trial in trials
         for slot in _slots(instance, trial, answers.get(_key(instance, trial)), adapter)
-        for row in _rows(slot, adapter, rules)
+        for row in _rows(slot, adapter, rules, extractor)
     ]
 
 
@@ -190,15 +192,25 @@ def _absent(
     return ""
 
 
-def _rows(slot: Slot, adapter: AdapterSpec, rules: Sequence[Rule]) -> Iterator[Score]:
+def _rows(
+    slot: Slot, adapter: AdapterSpec, rules: Sequence[Rule], extractor: Extractor
+) -> Iterator[Score]:
     """Yield one score per rule that judges this slot."""
     windows = adapter.method == LANGUAGE_MODELING and bool(slot.exchanges)
-    case = None if slot.absent else Case(slot.instance, adapter, slot.exchanges)
+    case = None
+    if not slot.absent:
+        case = Case(slot.instance, adapter, slot.exchanges, extractor)
     if windows:
         rules = [rule for rule in rules if rule.whole == (slot.request_index < 0)]
     for rule in rules:
-        measure = rule.judge(case) if case else None
-        yield _row(slot, rule.name, measure)
+        try:
+            measure = rule.judge(case) if case else None
+        except UnparsedError:
+            yield structs.replace(
+                _row(slot, rule.name, None), missing="unparsed", details=LATE
+            )
+        else:
+            yield _row(slot, rule.name, measure)
 
 
 def _row(slot: Slot, name: str, measure: Measure | None) -> Score:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
@@ -12,6 +11,7 @@ from msgspec import Meta, structs
 
 from helmsite.errors import ConfigError, suggest
 from helmsite.schema import strict
+from helmsite.schema.expressions import fault
 from helmsite.schema.manifest import AdapterSpec, Method
 from helmsite.schema.presets import preset
 
@@ -79,8 +79,8 @@ def check(
 
 def _expressions(settings: dict[str, Any]) -> Iterator[tuple[str, str]]:
     pattern = settings.get("output_mapping_pattern")
-    if isinstance(pattern, str) and (fault := _fault(pattern, "")):
-        yield "output_mapping_pattern", f"{pattern!r} {fault}"
+    if isinstance(pattern, str) and (wrong := fault(pattern)):
+        yield "output_mapping_pattern", f"{pattern!r} {wrong}"
     listed = settings.get("substitutions")
     for index, each in enumerate(listed if isinstance(listed, list) else []):
         at = f"substitutions[{index}]"
@@ -90,19 +90,10 @@ def _expressions(settings: dict[str, Any]) -> Iterator[tuple[str, str]]:
         )
         if not isinstance(source, str) or not isinstance(target, str):
             continue
-        if fault := _fault(source, ""):
-            yield f"{at}.source", f"{source!r} {fault}"
-        elif fault := _fault(source, target):
-            yield f"{at}.target", f"{target!r} {fault}"
-
-
-def _fault(source: str, target: str) -> str:
-    """Return what is wrong with a regular expression and what replaces it, or ''."""
-    try:
-        re.compile(source).sub(target, "")
-    except (re.error, IndexError, OverflowError, RecursionError) as error:
-        return f"is no regular expression: {error}"
-    return ""
+        if wrong := fault(source):
+            yield f"{at}.source", f"{source!r} {wrong}"
+        elif wrong := fault(source, target):
+            yield f"{at}.target", f"{target!r} {wrong}"
 
 
 def from_text(name: str, value: Any) -> Any:
