@@ -170,7 +170,9 @@ class Runner:
     def _load(self, entry: str) -> LoadedScenario:
         if entry not in self._scenarios:
             folders = self.project.scenario_folders
-            self._scenarios[entry] = scenarios.load(entry, folders)
+            self._scenarios[entry] = scenarios.load(
+                entry, folders, self.project.data_folders
+            )
         return self._scenarios[entry]
 
     def _plan(
