@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-import regex  # type: ignore[import-untyped]
+import regex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
