@@ -258,7 +258,8 @@ def test_json_in_a_script_has_nothing_that_ends_it(text: str) -> None:
         (12345.6, "number", "12,346"),
         (1e-9, "number", "1.00e−09"),
         (1234.0, "integer", "1,234"),
-        (0.034, "seconds", "0.0340 s"),
+        (0.034, "seconds", "34.0 ms"),
+        (1.034, "seconds", "1.03 s"),
         (2.5, "bits", "2.50"),
     ],
 )

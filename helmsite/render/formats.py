@@ -70,7 +70,7 @@ def value(number: float, form: str = "number") -> str:
         return f"{number:.3f}".replace("-", MINUS)
     if form == "integer":
         return f"{number:,.0f}".replace("-", MINUS)
-    if form == "seconds" and 0 < abs(number) < 0.001:
+    if form == "seconds" and 0 < abs(number) < 1:
         return f"{significant(number * 1000)} ms"
     shown = significant(number)
     return f"{shown} s" if form == "seconds" else shown
