@@ -102,6 +102,17 @@ def test_a_broken_endpoint_stops_the_run_early() -> None:
     assert len(client.calls) < 10
 
 
+def test_a_server_that_is_away_is_given_up_after_a_few_attempts(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    client = Scripted({f"id{i}": lambda n: RetriableError("away") for i in range(99)})
+    with pytest.raises(RunError, match=r"first 6 requests all failed.*away"):
+        run(client, 99)  # three attempts each, 18 in all
+    assert len(client.calls) <= 18 + 3
+    told = [r for r in caplog.records if "Trying again" in r.getMessage()]
+    assert [r.levelname for r in told].count("WARNING") == 1
+
+
 def test_failures_after_an_answer_do_not_stop_the_run() -> None:
     client = Scripted({f"id{i}": lambda n: ClientError("no") for i in range(1, 99)})
     assert len(run(client, 99, give_up_after=5)) == 99

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ERROR_LENGTH = 2000
-TELL_S = 5.0
+TELL_EVERY_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -47,15 +48,16 @@ class LocalExecutor:
     """Sends requests from `workers` threads; at most that many are under way.
 
     A request that fails for good becomes a completion with its `error`. After
-    `give_up_after` failures without a single answer the run stops: the endpoint, not
-    the request, is broken.
+    `give_up_after` failed attempts without a single answer the run stops: the endpoint,
+    not the request, is broken.
     """
 
     workers: int = 1
     policy: RetryPolicy = RetryPolicy()
-    give_up_after: int = 25
+    give_up_after: int = 18
     stop: threading.Event = field(default_factory=threading.Event)
     abandoned: bool = False
+    _told_at: float = -math.inf
 
     def execute(
         self,
@@ -144,10 +146,19 @@ class LocalExecutor:
             del under_way[future]
             tally.count(completions)
 
+    def _tell(self, pause_s: float, error: ClientError) -> None:
+        """Say why a request waits, but not more often than anybody wants to read it."""
+        now = time.monotonic()
+        often = now - self._told_at < TELL_EVERY_S
+        self._told_at = self._told_at if often else now
+        level = logging.INFO if often else logging.WARNING
+        logger.log(level, "Trying again in %.1f s: %s", pause_s, error.message)
+
     def _answer(self, client: Client, request: Request) -> list[Completion]:
         """Return the completions of one request, or one that holds its error."""
         started = time.time()
         error: ClientError
+        attempt = 0
         for attempt in range(1, self.policy.attempts + 1):
             try:
                 completions = client.complete(request)
@@ -162,9 +173,7 @@ class LocalExecutor:
                 if attempt == self.policy.attempts:
                     break
                 pause = self.policy.pause(attempt, caught.retry_after_s)
-                logger.info(
-                    "Attempt %d failed, %.1f s pause: %s", attempt, pause, error
-                )
+                self._tell(pause, caught)
                 if self.stop.wait(pause):
                     raise _StoppedError from caught
             except ClientError as caught:
@@ -175,6 +184,7 @@ class LocalExecutor:
                 error=error.message[:ERROR_LENGTH],
                 started_at=started,
                 duration_s=time.time() - started,
+                extra={"attempts": attempt},
             )
         ]
 
@@ -185,21 +195,23 @@ class _StoppedError(Exception):
 
 @dataclass
 class _Tally:
-    """Counts failures until the first answer."""
+    """Counts failed attempts until the first answer."""
 
     limit: int
-    failures: int = 0
     answered: bool = False
+    requests: int = 0
+    attempts: int = 0
 
     def count(self, completions: list[Completion]) -> None:
         if self.answered or not failed(completions):
             self.answered = True
             return
-        self.failures += 1
-        if self.failures >= self.limit:
+        self.requests += 1
+        self.attempts += completions[0].extra.get("attempts", 1)
+        if self.attempts >= self.limit:
             error = next(c.error for c in completions if c.error)
             raise RunError(
-                f"The first {self.failures} requests all failed; the last said: {error}",
+                f"The first {self.requests} requests all failed; the last said: {error}",
                 "Check the model's settings, address and key, then run again: "
                 "nothing that was answered is lost.",
             )
