@@ -17,6 +17,7 @@ from msgspec import structs
 
 from helmsite.archive import Archive
 from helmsite.archive.indexing import run_entry
+from helmsite.archive.layout import run_path
 from helmsite.schema import Reply
 from tests.archive_cases import catalogued, realistic
 
@@ -50,7 +51,7 @@ def thousand(root: Path) -> None:
 
 def many(root: Path, n: int = 10_000) -> None:
     archive = Archive(root)
-    entries = [run_entry(m, f"suite=s/run={m.run_id}") for m in catalogued(n)]
+    entries = [run_entry(m, run_path(m)) for m in catalogued(n)]
     archive._catalogue.add(*entries)
     size = sum(p.stat().st_size for p in root.rglob("*") if p.is_file())
     fresh = Archive(root)
