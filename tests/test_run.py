@@ -318,6 +318,25 @@ def test_the_problems_of_a_suite_are_found_before_any_model_is_loaded(
     assert "Did you mean 'exact_match'" in str(caught.value)
 
 
+def test_the_settings_of_every_model_are_checked_before_the_first_is_loaded(
+    project_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clients, "create", None)
+    (project_folder / "helmsite.toml").write_text(
+        '[models.a]\nclient = "llamacpp"\nsettings = {paht = "a.gguf"}\n'
+        '[models.b]\nclient = "opnai"\n',
+        encoding="utf-8",
+    )
+    (project_folder / "suites" / "first.yaml").write_text(
+        "models: [helmsite/ngram-1, a, b]\nscenarios: [knowledge]\n", encoding="utf-8"
+    )
+    with pytest.raises(ConfigError) as caught:
+        make(project_folder, tmp_path / "runs")
+    text = str(caught.value)
+    assert "Model 'a': unknown setting 'paht'. Did you mean 'path'" in text
+    assert "Unknown client 'opnai'. Did you mean 'openai'" in text
+
+
 def test_the_same_run_twice_in_a_suite_is_refused(
     project_folder: Path, tmp_path: Path
 ) -> None:

@@ -59,12 +59,12 @@ class Place:
         return archive
 
     def results(self, project: Project) -> Results:
-        """Return the archive's aggregates, with their cache beside a local archive."""
+        """Return the archive's aggregates, with their cache in the user's cache folder."""
         return results(self.existing(project), project)
 
 
 def results(archive: Archive, project: Project) -> Results:
-    """Return an archive's aggregates, with their cache beside a local archive."""
+    """Return an archive's aggregates, with their cache in the user's cache folder."""
     from helmsite.query import Results
 
     return Results(archive, project.site, archive.cache_folder / "aggregates.duckdb")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
+from helmsite.clients.settings import parse
 from helmsite.errors import ClientError
 from helmsite.registry import Registry
 
@@ -30,14 +31,29 @@ def create(kind: str, name: str, settings: Mapping[str, object]) -> Client:
         ConfigError: an unknown kind, or settings that the kind does not take.
         ClientError: a package or a file is missing, or the model cannot be loaded.
     """
+    return cast("Client", _class(kind, name).from_settings(name, settings))
+
+
+def check(kind: str, name: str, settings: Mapping[str, object]) -> None:
+    """Check a model's settings without loading it, as far as its client says how.
+
+    Raises:
+        ConfigError: an unknown kind, or settings that its `settings_type` does not take.
+        ClientError: the client's module cannot be imported.
+    """
+    record = getattr(_class(kind, name), "settings_type", None)
+    if record is not None:
+        parse(record, name, settings)
+
+
+def _class(kind: str, name: str) -> Any:
     try:
-        maker = CLIENTS.load(kind)
+        return CLIENTS.load(kind)
     except ImportError as error:
         raise ClientError(
             f"The client {kind!r} of model {name!r} cannot be imported: {error}.",
             f"Install the package that provides {error.name!r}.",
         ) from error
-    return cast("Client", maker.from_settings(name, settings))
 
 
-__all__ = ["CLIENTS", "create"]
+__all__ = ["CLIENTS", "check", "create"]

@@ -97,6 +97,8 @@ class Fake:
     failed ones included; `busiest` is how many were in work at the same time.
     """
 
+    settings_type = FakeSettings
+
     has_prefix_token = True
 
     def __init__(
@@ -127,7 +129,7 @@ class Fake:
         Raises:
             ConfigError: settings that do not fit.
         """
-        return cls(name, parse(FakeSettings, name, settings))
+        return cls(name, parse(cls.settings_type, name, settings))
 
     @property
     def calls(self) -> int:

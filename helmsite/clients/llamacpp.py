@@ -79,6 +79,8 @@ class LlamaCpp:
     token come from the slot's cache, so this costs what generating the tokens would.
     """
 
+    settings_type = LlamaCppSettings
+
     has_prefix_token = True
 
     def __init__(self, name: str, settings: LlamaCppSettings) -> None:
@@ -122,7 +124,7 @@ class LlamaCpp:
             ConfigError: settings that do not fit.
             ClientError: a missing package or file, a wrong hash, a model that won't load.
         """
-        return cls(name, parse(LlamaCppSettings, name, settings))
+        return cls(name, parse(cls.settings_type, name, settings))
 
     @property
     def max_request_length(self) -> int | None:

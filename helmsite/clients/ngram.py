@@ -61,6 +61,8 @@ def read_corpus(folder: Path = CORPUS) -> list[str]:
 class NGram:
     """A client that answers from an n-gram model; safe to use from several threads."""
 
+    settings_type = Settings
+
     has_prefix_token = True
 
     def __init__(
@@ -89,7 +91,7 @@ class NGram:
         Raises:
             ConfigError: a setting is unknown or out of its range.
         """
-        return cls(name, parse(Settings, name, settings))
+        return cls(name, parse(cls.settings_type, name, settings))
 
     @property
     def identity(self) -> ModelIdentity:

@@ -88,6 +88,8 @@ class OpenAISettings(Record, frozen=True):
 class OpenAI:
     """A model behind an OpenAI-compatible endpoint; any number of threads may ask."""
 
+    settings_type = OpenAISettings
+
     has_prefix_token = False
     tokenizer = None
 
@@ -122,7 +124,7 @@ class OpenAI:
             ConfigError: settings that do not fit, or a key that cannot be sent.
             ClientError: httpx is not installed.
         """
-        read = parse(OpenAISettings, name, settings)
+        read = parse(cls.settings_type, name, settings)
         variable = read.key_variable
         key = os.environ.get(variable, "").strip() if variable else ""
         if not (key.isascii() and (key.isprintable() or not key)) or " " in key:

@@ -56,8 +56,8 @@ class Runner:
         """Yield the plans of each model with its client, which is closed afterwards.
 
         Raises:
-            ConfigError: an unknown model, scenario or metric, or two equal runs; found
-                for the whole suite before the first model is loaded.
+            ConfigError: an unknown model, scenario or metric, or wrong settings, found for
+                the whole suite before the first model is loaded; two equal runs.
         """
         chosen = choose(suite, models, entries)
         self._check(suite, chosen)
@@ -208,9 +208,10 @@ class Runner:
                 problems += [f"{entry.scenario}: {text}" for text in _each(error)]
         for name in chosen:
             try:
-                self.project.model(name)
-            except ConfigError as error:
-                problems += error.problems
+                model = self.project.model(name)
+                clients.check(model.client, model.name, model.settings)
+            except HelmsiteError as error:
+                problems += _each(error)
         if problems:
             raise ConfigError(problems, hint)
 
