@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from helmsite.clients import CLIENTS, create
+from helmsite.clients import CLIENTS, check, create
 from helmsite.clients.fake import Fake
 from helmsite.clients.settings import parse
 from helmsite.errors import ClientError, ConfigError
@@ -75,3 +75,18 @@ def test_a_missing_package_names_the_command(monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(ClientError) as raised:
         create("ngram", "m", {})
     assert "helmsite.clients.ngram" in str(raised.value)
+
+
+def test_a_client_that_reads_its_own_settings_is_not_held_to_its_parents(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Loud(Fake):
+        @classmethod
+        def from_settings(cls, name, settings):
+            return cls(name, reply=lambda request, index: "!" * settings["volume"])
+
+    monkeypatch.setattr(CLIENTS, "load", lambda kind: Loud)
+    check("loud", "m", {"volume": 3})
+    monkeypatch.setattr(CLIENTS, "load", lambda kind: Fake)
+    with pytest.raises(ConfigError, match="unknown setting 'volume'"):
+        check("fake", "m", {"volume": 3})

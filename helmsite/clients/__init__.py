@@ -41,7 +41,9 @@ def check(kind: str, name: str, settings: Mapping[str, object]) -> None:
         ConfigError: an unknown kind, or settings that its `settings_type` does not take.
         ClientError: the client's module cannot be imported.
     """
-    record = getattr(_class(kind, name), "settings_type", None)
+    mro = _class(kind, name).__mro__
+    reader = next((c for c in mro if "from_settings" in vars(c)), None)
+    record = vars(reader).get("settings_type") if reader else None  # not a parent's
     if record is not None:
         parse(record, name, settings)
 
