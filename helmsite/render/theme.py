@@ -30,6 +30,12 @@ if TYPE_CHECKING:
     from helmsite.render.pages import Page
     from helmsite.schema import Record
 
+# One style sheet and one script for all pages: a cold page is a handful of requests.
+BUNDLES = {
+    "site.css": ("tokens.css", "base.css", "tables.css", "instances.css"),
+    "site.js": ("core.js", "table.js", "instance.js", "finder.js"),
+}
+
 
 class Theme:
     """Templates and static files of a site.
@@ -72,11 +78,17 @@ class Theme:
             ) from error
 
     def static(self) -> dict[str, bytes]:
-        """Return the static files by their path under static/, overrides applied."""
+        """Return the static files by their path under static/, overrides applied.
+
+        The parts of a bundle are put together in the bundle's file.
+        """
         found: dict[str, bytes] = {}
         for root in [bundled("static"), *(f / "static" for f in self.folders)]:
             for path in sorted(p for p in root.rglob("*") if p.is_file()):
                 found[path.relative_to(root).as_posix()] = path.read_bytes()
+        for bundle, parts in BUNDLES.items():
+            joined = b"".join(found.pop(part) for part in parts)
+            found.setdefault(bundle, joined)
         return dict(sorted(found.items()))
 
 
