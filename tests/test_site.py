@@ -289,7 +289,9 @@ def test_a_block_can_be_overridden_and_a_static_file_replaced(tmp_path: Path) ->
     (theme / "static" / "tokens.css").write_text(":root { --accent: red; }")
     build(FakeResults(models=1), tmp_path / "site", SiteConfig(overrides=str(theme)))
     assert "<footer>Ours</footer>" in (tmp_path / "site" / "index.html").read_text()
-    assert (tmp_path / "site" / "static" / "site.css").read_text().count("--accent: red;") == 1
+    assert (tmp_path / "site" / "static" / "site.css").read_text().count(
+        "--accent: red;"
+    ) == 1
 
 
 def test_an_unknown_theme_folder_is_an_error(tmp_path: Path) -> None:
