@@ -163,6 +163,7 @@ def load_project(folder: Path) -> Project:
     file = _project_file(folder, problems)
     _check_groups(file.site, str(folder / CONFIG_NAME), problems)
     models = _models(file, folder)
+    _check_contamination(file, str(folder / CONFIG_NAME), problems)
     suites = _suites(folder, models, problems)
     if problems:
         raise ConfigError(
@@ -207,6 +208,16 @@ def _check_groups(site: SiteConfig, where: str, problems: list[str]) -> None:
     for name, group in site.groups.items():
         _check_entries(
             group.scenarios, f"site.groups.{name}.scenarios", lambda _: where, problems
+        )
+
+
+def _check_contamination(file: _ProjectFile, where: str, problems: list[str]) -> None:
+    for name, model in file.models.items():
+        _check_entries(
+            [known.scenario for known in model.contamination],
+            f"models.{name}.contamination",
+            lambda _: where,
+            problems,
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -13,11 +14,13 @@ from helmsite.config import load_project
 from helmsite.errors import ConfigError
 from helmsite.schema import (
     AdapterSpec,
+    Contamination,
     Instance,
     LoadedScenario,
     ScenarioFacts,
     adapter_spec,
     adapting,
+    matches_entry,
     override_adapter,
     preset,
 )
@@ -341,3 +344,67 @@ def test_paths_are_seen_from_the_project_and_its_users_home(
         "/weights/b.gguf",
         "/home/me/c.gguf",
     ]
+
+
+CONTAMINATED = """
+[models.a]
+client = "fake"
+[[models.a.contamination]]
+scenario = "mmlu:subject=anatomy"
+evidence = "strong"
+note = "Trained on it."
+url = "https://example.org"
+[[models.a.contamination]]
+scenario = "knowledge"
+evidence = "weak"
+"""
+
+
+def test_a_card_tells_what_is_known_of_contamination(tmp_path: Path) -> None:
+    write(tmp_path, "helmsite.toml", CONTAMINATED)
+    strong, weak = load_project(tmp_path).model("a").card.contamination
+    assert strong == Contamination(
+        "mmlu:subject=anatomy", "strong", "Trained on it.", "https://example.org"
+    )
+    assert (weak.scenario, weak.evidence, weak.note) == ("knowledge", "weak", "")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "expected"),
+    [
+        ('evidence = "some"', "'models.a.contamination[1].evidence'"),
+        ('evidence = "weak"\nlevel = 3', "models.a.contamination[1].level"),
+        ("", "'models.a.contamination[1].evidence' is missing"),
+    ],
+)
+def test_wrong_words_about_contamination_are_reported(
+    tmp_path: Path, wrong: str, expected: str
+) -> None:
+    write(tmp_path, "helmsite.toml", CONTAMINATED.replace('evidence = "weak"', wrong))
+    with pytest.raises(ConfigError, match=re.escape(expected)):
+        load_project(tmp_path)
+
+
+def test_contamination_names_an_entry(tmp_path: Path) -> None:
+    text = CONTAMINATED.replace('"knowledge"', '"mmlu:subject"')
+    write(tmp_path, "helmsite.toml", text)
+    with pytest.raises(ConfigError, match="parameter 'subject' has no '='"):
+        load_project(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("entry", "scenario", "expected"),
+    [
+        ("mmlu", "mmlu:subject=a,k=1", True),
+        ("mmlu:subject=a", "mmlu:k=1,subject=a", True),
+        ("mmlu:subject=b", "mmlu:subject=a", False),
+        ("mmlu:subject=a", "mmlu", False),
+        ("mml", "mmlu", False),
+        ("no entry:x", "no entry:x", True),
+        ("no entry:x", "no entry:y", False),
+    ],
+)
+def test_an_entry_matches_the_scenarios_that_it_means(
+    entry: str, scenario: str, expected: bool
+) -> None:
+    assert matches_entry(entry, scenario) is expected

@@ -12,7 +12,7 @@ from helmsite.archive import Archive
 from helmsite.config import GroupConfig, SiteConfig
 from helmsite.errors import ArchiveError, ConfigError
 from helmsite.query import Results, statistics, summarise
-from helmsite.schema import AdapterSpec, MetricFacts
+from helmsite.schema import AdapterSpec, Contamination, MetricFacts, ModelCard
 from tests.query_runs import EM, SECONDS, make_run
 
 
@@ -751,3 +751,15 @@ def test_one_pair_has_no_interval(archive):
     with results(archive) as found:
         difference = found.paired(a, b, "exact_match")
     assert (difference.n, difference.mean, difference.ci_low) == (1, 1, None)
+
+
+def test_what_became_known_of_contamination_replaces_what_was_archived(archive):
+    make_run(archive, "boolq", "a", [1, 0])
+    make_run(archive, "boolq", "b", [1, 0])
+    known = (Contamination("boolq", "strong", "It was trained on it."),)
+    cards = {"a": ModelCard("a", "Another title", contamination=known)}
+    with Results(archive, SiteConfig(), None, cards) as found:
+        shown = {row.card.name: row.card for row in found.leaderboard("all").rows}
+        assert shown["a"].contamination == found.model("a").card.contamination == known
+        assert shown["a"].title != "Another title"
+        assert not shown["b"].contamination

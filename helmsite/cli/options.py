@@ -67,7 +67,9 @@ def results(archive: Archive, project: Project) -> Results:
     """Return an archive's aggregates, with their cache in the user's cache folder."""
     from helmsite.query import Results
 
-    return Results(archive, project.site, archive.cache_folder / "aggregates.duckdb")
+    cache = archive.cache_folder / "aggregates.duckdb"
+    cards = {name: model.card for name, model in project.models.items()}
+    return Results(archive, project.site, cache, cards)
 
 
 def place(function: Callable[..., Any]) -> Callable[..., Any]:

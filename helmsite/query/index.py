@@ -14,7 +14,7 @@ from helmsite.query.sql import query
 from helmsite.schema import MetricFacts, parse_entry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import duckdb
 
@@ -64,6 +64,7 @@ class Index:
         connection: the cache; a table `entry` is added to it.
         manifests: every run, sorted by run_id.
         site: groups and pinned methods.
+        cards: the project's own cards; their contamination is newer than the archive's.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class Index:
         connection: duckdb.DuckDBPyConnection,
         manifests: Sequence[Manifest],
         site: SiteConfig,
+        cards: Mapping[str, ModelCard] | None = None,
     ) -> None:
         self.site = site
         self.manifests = {m.run_id: m for m in manifests}
@@ -85,7 +87,10 @@ class Index:
             for facts in m.metrics:
                 known.setdefault(facts.name, facts)
         self.scenarios = dict(sorted(self.scenarios.items(), key=_by_title))
-        self.cards = dict(sorted(self.cards.items()))
+        self.cards = {
+            name: _informed(card, cards or {})
+            for name, card in sorted(self.cards.items())
+        }
         connection.register("entry", self._entries())
         rows = connection.execute(query("held")).fetchall()
         self._held = {Held(*row[:5]) for row in rows if row[-1]}
@@ -252,6 +257,12 @@ class Index:
                 f"Known: {', '.join(names) or 'none yet'}.",
             )
         return name
+
+
+def _informed(card: ModelCard, cards: Mapping[str, ModelCard]) -> ModelCard:
+    """Return an archived card with what the project knows of contamination by now."""
+    own = cards[card.name].contamination if card.name in cards else ()
+    return structs.replace(card, contamination=own) if own else card
 
 
 def _by_title(item: tuple[str, ScenarioFacts]) -> tuple[str, str]:

@@ -4,6 +4,7 @@ from helmsite.schema.adapting import adapter_spec, override_adapter
 from helmsite.schema.manifest import (
     SCHEMA_VERSION,
     AdapterSpec,
+    Contamination,
     Counts,
     DataRevision,
     FileFacts,
@@ -19,6 +20,7 @@ from helmsite.schema.manifest import (
     Substitution,
     Taxonomy,
     format_entry,
+    matches_entry,
     parse_entry,
     run_id,
 )
@@ -60,6 +62,7 @@ __all__ = [
     "AdapterSpec",
     "Client",
     "Completion",
+    "Contamination",
     "Counts",
     "DataRevision",
     "Decoding",
@@ -92,6 +95,7 @@ __all__ = [
     "adapter_spec",
     "failed",
     "format_entry",
+    "matches_entry",
     "override_adapter",
     "parse_entry",
     "preset",

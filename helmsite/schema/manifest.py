@@ -101,6 +101,20 @@ class ModelIdentity(Record, frozen=True):
     settings: dict[str, Any] = {}
 
 
+class Contamination(Record, frozen=True):
+    """A reason to think that a model knew a scenario's instances before it was asked.
+
+    `strong`: it was trained on them, or on data of the same distribution, by its makers'
+    word or by a test; `weak`: it may have been (HELM's two levels). `scenario` is a run
+    entry, or a name for all entries of it.
+    """
+
+    scenario: str
+    evidence: Literal["strong", "weak"]
+    note: str = ""
+    url: str = ""
+
+
 class ModelCard(Record, frozen=True):
     """What is told about a model on the site; nothing here changes a reply."""
 
@@ -115,6 +129,7 @@ class ModelCard(Record, frozen=True):
     licence: str = ""
     family: str = ""
     url: str = ""
+    contamination: tuple[Contamination, ...] = ()
 
 
 class DataRevision(Record, frozen=True):
@@ -271,6 +286,19 @@ def parse_entry(entry: str) -> tuple[str, dict[str, str]]:
             "Write it as name:key=value,key=value.",
         )
     return name.strip(), dict(p.split("=", 1) for p in pairs)
+
+
+def matches_entry(entry: str, scenario: str) -> bool:
+    """Return whether an entry (or a name for all of its entries) means a scenario.
+
+    A text that is no entry means the scenario of that very name.
+    """
+    try:
+        wanted, parameters = parse_entry(entry)
+        name, own = parse_entry(scenario)
+    except ConfigError:
+        return entry == scenario
+    return wanted == name and parameters.items() <= own.items()
 
 
 def format_entry(name: str, parameters: dict[str, str]) -> str:
