@@ -331,7 +331,7 @@ def test_a_table_that_is_a_link_is_not_read(
     with pytest.raises(ArchiveError, match="symbolic link"):
         archive.table(made.run_id, name)
     with pytest.raises(ArchiveError, match="symbolic link"):
-        archive.rows_of(made.run_id, name, "id0")
+        archive.run(made.run_id).rows_of(name, "id0")
     assert any("symbolic link" in p.what for p in archive.check())
 
 

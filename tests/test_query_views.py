@@ -1,11 +1,14 @@
 """Instances as a page shows them: in order, each verdict where it belongs."""
 
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow.parquet as pq
 import pytest
 
-from helmsite.archive import Archive
+from helmsite.archive import Archive, RunFiles, rows, tables
 from helmsite.config import SiteConfig
 from helmsite.errors import ArchiveError
 from helmsite.query import Results, views
@@ -49,22 +52,50 @@ def test_instances_come_by_position_with_their_twins(archive):
 
 
 def test_instances_are_streamed(archive, monkeypatch):
-    identifier = make_run(archive, "s", "m", [1] * 1200)
-    taken = 0
-    whole = archive.replies
+    """However large the row groups are, no more than a piece is read ahead."""
+    identifier = make_run(archive, "s", "m", [1] * 2400)
+    for name in ("instances", "requests", "scores"):
+        path = Path(archive.file(identifier, name))
+        table = pq.read_table(path)
+        with tables.writer(tables.known(name), path) as file:
+            file.write_table(table, row_group_size=len(table))
+    taken = dict.fromkeys(("read_instances", "read_replies", "read_scores"), 0)
 
-    def counted(run_id):
-        nonlocal taken
-        for reply in whole(run_id):
-            taken += 1
-            yield reply
+    def counted(name):
+        whole = getattr(rows, name)
 
-    monkeypatch.setattr(archive, "replies", counted)
+        def decode(table, *rest):
+            taken[name] += len(table)
+            return whole(table, *rest)
+
+        monkeypatch.setattr(rows, name, decode)
+
+    for name in taken:
+        counted(name)
     with Results(archive, SiteConfig(), None) as results:
         stream = results.instances(identifier)
-        next(stream)
-        assert taken == views.SAMPLE
-        assert sum(1 for _ in stream) == 1199
+        expected = next(stream)
+        assert set(taken.values()) == {500}
+        assert sum(1 for _ in stream) == 2399
+        assert set(taken.values()) == {2400}
+    assert next(Results(archive, SiteConfig(), None).instances(identifier)) == expected
+
+
+def test_the_first_request_is_decoded_alone(archive, monkeypatch):
+    identifier = make_run(archive, "s", "m", [1] * 1200)
+    taken = []
+    whole = rows.read_replies
+
+    def decode(table, default):
+        taken.append(len(table))
+        return whole(table, default)
+
+    monkeypatch.setattr(rows, "read_replies", decode)
+    with Results(archive, SiteConfig(), None) as results:
+        for page in (results.run(identifier), results.scenario("s")):
+            assert page.example is not None
+            assert page.example.instance_id == "id0"
+    assert taken == [1, 1]
 
 
 def test_one_instance_needs_no_whole_table(archive, monkeypatch):
@@ -75,19 +106,58 @@ def test_one_instance_needs_no_whole_table(archive, monkeypatch):
         for view in results.instances(identifier):
             expected.setdefault(view.instance.instance_id, []).append(view)
         held = []
-        rows_of = archive.rows_of
+        rows_of = RunFiles.rows_of
 
         def spy(*args):
             table = rows_of(*args)
             held.append(table.num_rows)
             return table
 
-        monkeypatch.setattr(archive, "rows_of", spy)
-        monkeypatch.setattr(archive, "table", None)
+        monkeypatch.setattr(RunFiles, "rows_of", spy)
+        monkeypatch.setattr(RunFiles, "table", None)
         for name in ("id0", "id999", "id1000", "id2388", "id2499"):
             held.clear()
             assert list(results.instance(identifier, name)) == expected[name]
             assert held == [len(expected[name])] * 3
+
+
+# a reader of its own
+
+
+def read_apart(reader, summary):
+    """What another process sees of a run."""
+    return reader.page(summary), list(reader.instances(summary.manifest.run_id))
+
+
+def test_a_reader_works_in_another_process(archive):
+    make_run(archive, "s", "m", [1, "failed", 0], trials=[[1, 1, 1]], typos=[0])
+    make_run(archive, "s", "n", [1, 0, 0])
+    with Results(archive, SiteConfig(), None) as results:
+        summaries = results.runs()
+        expected = [
+            (results.run(s.manifest.run_id), list(results.instances(s.manifest.run_id)))
+            for s in summaries
+        ]
+        reader = results.reader()
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        found = [pool.submit(read_apart, reader, s).result() for s in summaries]
+    assert found == expected
+
+
+def test_a_reader_says_which_run_is_gone(archive):
+    identifier = make_run(archive, "s", "m", [1])
+    with Results(archive, SiteConfig(), None) as results:
+        reader, (summary,) = results.reader(), results.runs()
+    with pytest.raises(ArchiveError, match="no run 'r0'"):
+        reader.instances("r0")
+    archive.remove(identifier)
+    with pytest.raises(ArchiveError, match=r"run\.json is gone"):
+        reader.instances(identifier)
+    with pytest.raises(ArchiveError, match=r"stats\.parquet"):
+        reader.page(summary)
+
+
+# where the own part begins in a prompt
 
 
 def test_the_own_part_begins_with_the_input(archive):

@@ -8,5 +8,14 @@ from helmsite.archive.archive import Archive
 from helmsite.archive.checking import Problem
 from helmsite.archive.indexing import Batch, Reindexed
 from helmsite.archive.journal import Journal
+from helmsite.archive.runs import RunFiles, RunPlaces
 
-__all__ = ["Archive", "Batch", "Journal", "Problem", "Reindexed"]
+__all__ = [
+    "Archive",
+    "Batch",
+    "Journal",
+    "Problem",
+    "Reindexed",
+    "RunFiles",
+    "RunPlaces",
+]

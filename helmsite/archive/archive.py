@@ -15,7 +15,6 @@ from helmsite.archive import (
     reading,
     rows,
     staging,
-    tables,
     writing,
 )
 from helmsite.archive.catalogue import Catalogue, Entry
@@ -28,6 +27,7 @@ from helmsite.archive.indexing import (
     scan,
 )
 from helmsite.archive.journal import Journal
+from helmsite.archive.runs import RunFiles, RunPlaces
 from helmsite.archive.store import Store
 from helmsite.errors import ArchiveError, suggest
 
@@ -219,7 +219,7 @@ class Archive:
         Raises:
             ArchiveError: there is no such run or table.
         """
-        return self._store.path(self._source(run_id, name).path)
+        return self.run(run_id).file(name)
 
     def verified(self, run_id: str) -> tuple[Path, ...]:
         """Return a local run's files that are, byte by byte, what its manifest says.
@@ -227,6 +227,19 @@ class Archive:
         Those can be given to others: run.json and whole tables, no links. Sorted by name.
         """
         return verified(self._store, self._entry(run_id))
+
+    def run(self, run_id: str) -> RunFiles:
+        """Return the tables of a run, to be read one by one.
+
+        Raises:
+            ArchiveError: there is no such run.
+        """
+        return RunFiles(self._store, self._entry(run_id).path, self.manifest(run_id))
+
+    def places(self) -> RunPlaces:
+        """Return where each run is, for other processes to read runs without more."""
+        found = self._entries().values()
+        return RunPlaces(self._store, {e.key: e.path for e in found if e.manifest})
 
     def table(
         self, run_id: str, name: str, columns: Sequence[str] | None = None
@@ -236,34 +249,23 @@ class Archive:
         Raises:
             ArchiveError: there is no such run or table, or its file is damaged.
         """
-        return reading.table(self._store, self._source(run_id, name), columns)
-
-    def rows_of(self, run_id: str, name: str, instance_id: str) -> pa.Table:
-        """Return the rows of a table about an instance, in any version; holds few others.
-
-        Raises:
-            ArchiveError: there is no such run or table, or its file is damaged.
-        """
-        source = self._source(run_id, name)
-        return reading.of_instance(self._store, source, instance_id)
+        return self.run(run_id).table(name, columns)
 
     def instances(self, run_id: str) -> list[Instance]:
         """Return a run's instances, by position."""
-        return self._records(run_id, "instances", rows.read_instances)
+        return list(self.run(run_id).instances())
 
     def replies(self, run_id: str) -> Iterator[Reply]:
-        """Yield a run's replies in the order of its instances, a row group at a time."""
-        default = self.manifest(run_id).spec.adapter.decoding
-        source = self._source(run_id, "requests")
-        yield from reading.replies(self._store, source, default)
+        """Yield a run's replies in the order of its instances; few are held at a time."""
+        return self.run(run_id).replies()
 
     def scores(self, run_id: str) -> list[Score]:
         """Return a run's scores in the order of its instances."""
-        return self._records(run_id, "scores", rows.read_scores)
+        return list(self.run(run_id).scores())
 
     def stats(self, run_id: str) -> list[Stat]:
         """Return a run's aggregates."""
-        return self._records(run_id, "stats", rows.read_stats)
+        return list(self.run(run_id).stats())
 
     def batches(self) -> tuple[Batch, ...]:
         """Return every batch of published results, sorted by path."""
@@ -283,7 +285,7 @@ class Archive:
         for one in self.batches():
             if suite in {None, one.suite}:
                 source = reading.published(one.path, one.facts)
-                yield from reading.records(self._store, source, rows.read_published)
+                yield from reading.stream(self._store, source, rows.read_published)
 
     def write_published(
         self, suite: str, batch: str, results: Iterable[PublishedStat]
@@ -383,14 +385,6 @@ class Archive:
         entry = self._entries().get(run_id)
         if entry is not None:
             self._catalogue.add(Entry(run_id, entry.kind, entry.path, gone=True))
-
-    def _source(self, run_id: str, name: str) -> reading.Source:
-        entry, table = self._entry(run_id), tables.known(name)
-        home = staging.home(self._store, run_id, entry.path)
-        return reading.Source(f"{home}/{name}.parquet", table, entry.rows(name))
-
-    def _records(self, run_id: str, name: str, decode: Any) -> list[Any]:
-        return reading.records(self._store, self._source(run_id, name), decode)
 
     def _journal(self, run_id: str) -> Path:
         name = f"{layout.JOURNAL}/{layout.safe_id(run_id)}.jsonl"

@@ -14,16 +14,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from helmsite.archive import layout, manifests, rows, sound, tables
+from helmsite.archive import layout, manifests, sound, tables
 from helmsite.archive.store import damage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from helmsite.archive.store import Store
-    from helmsite.schema import Decoding, FileFacts, Reply
+    from helmsite.schema import FileFacts
 
 _BATCH = 1000
+_PIECE = 500
+_BUFFER = 1 << 20
 
 Item = TypeVar("Item")
 
@@ -78,16 +80,6 @@ def table(
         return found
 
 
-def records(
-    store: Store, source: Source, decode: Callable[[pa.Table], Iterable[Item]]
-) -> list[Item]:
-    """Return the rows of a file as records."""
-    with opened(store, source) as file:
-        found = file.read()
-        sound.refuse(found)
-        return list(decode(found))
-
-
 def of_instance(store: Store, source: Source, instance_id: str) -> pa.Table:
     """Return the rows of a file that are about an instance.
 
@@ -115,13 +107,28 @@ def _holds(ids: pa.Table, wanted: pa.Scalar[Any]) -> bool:
     return bool(pc.any(pc.equal(ids["instance_id"], wanted)).as_py())
 
 
-def replies(store: Store, source: Source, default: Decoding) -> Iterator[Reply]:
-    """Yield the replies of a file, a row group at a time."""
-    with opened(store, source) as file:
-        for number in range(file.num_row_groups):
-            group = file.read_row_group(number)
-            sound.refuse(group)
-            yield from rows.read_replies(group, default)
+def pieces(store: Store, source: Source, count: int = _PIECE) -> Iterator[pa.Table]:
+    """Yield a file's rows in order, at most `count` at a time.
+
+    Memory stays flat whatever the size of the row groups: pages are read as they come.
+    """
+    with opened(store, source, buffer_size=_BUFFER) as file:
+        for batch in file.iter_batches(count):
+            piece = pa.Table.from_batches([batch])
+            sound.refuse(piece)
+            yield piece
+
+
+def stream(
+    store: Store, source: Source, decode: Callable[[pa.Table], Iterable[Item]]
+) -> Iterator[Item]:
+    """Yield the rows of a file as records; those of a piece are held at a time.
+
+    Raises:
+        ArchiveError: the file is damaged; names it.
+    """
+    for piece in pieces(store, source):
+        yield from decoded(store.show(source.path), decode(piece))
 
 
 def decoded(where: str, items: Iterable[Item]) -> Iterator[Item]:

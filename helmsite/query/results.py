@@ -10,6 +10,7 @@ from helmsite.query import board, ranking
 from helmsite.query.cache import open_cache
 from helmsite.query.index import ACCURACY, Index, newest
 from helmsite.query.outcomes import Outcomes
+from helmsite.query.reader import Reader
 from helmsite.query.rows import (
     Cell,
     Column,
@@ -19,13 +20,11 @@ from helmsite.query.rows import (
     ModelResult,
     ModelSummary,
     Overview,
-    RunPage,
     RunSummary,
     ScenarioPage,
     ScenarioSummary,
 )
 from helmsite.query.views import first_request, instance_views, one_instance
-from helmsite.schema import preset
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
     from helmsite.archive import Archive
     from helmsite.config import SiteConfig
-    from helmsite.query.rows import Difference, Group, InstanceView
+    from helmsite.query.rows import Difference, Group, InstanceView, RunPage
     from helmsite.schema import Manifest, ModelCard, Request, ScenarioFacts
 
 
@@ -189,24 +188,23 @@ class Results:
         Raises:
             ArchiveError: no such run.
         """
-        manifest = self._archive.manifest(run_id)
+        self._archive.manifest(run_id)
         (summary,) = self._summaries(lambda m: m.run_id == run_id)
-        return RunPage(
-            summary=summary,
-            stats=tuple(self._archive.stats(run_id)),
-            defaults=preset(manifest.spec.adapter.method),
-            example=first_request(self._archive, run_id),
-        )
+        return self._reader.page(summary)
 
     def instances(self, run_id: str) -> Iterator[InstanceView]:
         """Yield a run's instances in order of position, each original before its twins.
 
-        Memory stays flat: one row group of requests is held at a time.
+        Memory stays flat: a few hundred rows are held at a time.
 
         Raises:
             ArchiveError: no such run.
         """
-        return instance_views(self._archive, run_id)
+        return instance_views(self._archive.run(run_id))
+
+    def reader(self) -> Reader:
+        """Return what reads single runs; it can be pickled for another process."""
+        return self._reader
 
     def instance(self, run_id: str, instance_id: str) -> tuple[InstanceView, ...]:
         """Return one instance of a run: the original first, then its perturbed versions.
@@ -214,7 +212,7 @@ class Results:
         Raises:
             ArchiveError: no such run or instance.
         """
-        found = one_instance(self._archive, run_id, instance_id)
+        found = one_instance(self._archive.run(run_id), instance_id)
         if not found:
             known = self._archive.table(run_id, "instances", ["instance_id"])[0]
             near = suggest(instance_id, known.unique().to_pylist())
@@ -243,6 +241,10 @@ class Results:
         index.check("metric", metric, known)
         column = Column(index.scenarios[name], known[metric], index.splits[name])
         return self._outcomes.paired(first, second, column)
+
+    @cached_property
+    def _reader(self) -> Reader:
+        return Reader(self._archive.places())
 
     @cached_property
     def _sizes(self) -> dict[str, tuple[int, int]]:
@@ -333,7 +335,7 @@ class Results:
     def _example(self, runs: Sequence[RunSummary]) -> Request | None:
         """Return the first request of the newest run that has one."""
         for run in sorted(runs, key=lambda r: -newest(r.manifest)):
-            request = first_request(self._archive, run.manifest.run_id)
+            request = first_request(self._archive.run(run.manifest.run_id))
             if request is not None:
                 return request
         return None

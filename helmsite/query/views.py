@@ -12,75 +12,49 @@ from helmsite.query.rows import InstanceView, ReplyView, RequestView, TrialView
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    import pyarrow as pa
-
-    from helmsite.archive import Archive
+    from helmsite.archive import RunFiles
     from helmsite.schema import AdapterSpec, Instance, Reply, Request, Score
 
 SAMPLE = 200
-SLICE = 500
 
 Row = TypeVar("Row")
-Item = TypeVar("Item")
 
 
-def instance_views(archive: Archive, run_id: str) -> Iterator[InstanceView]:
+def instance_views(run: RunFiles) -> Iterator[InstanceView]:
     """Yield a run's instances by position, each original before its perturbed versions.
 
-    Replies are read a row group at a time, scores and instances are decoded in slices.
+    The three tables are read side by side, a piece of each at a time.
     """
-    adapter = archive.manifest(run_id).spec.adapter
-    stream = archive.replies(run_id)
+    stream = run.replies()
     sample = list(islice(stream, SAMPLE))
-    yield from _joined(
-        _sliced(archive, run_id, "instances", archived.read_instances),
-        chain(sample, stream),
-        _sliced(archive, run_id, "scores", archived.read_scores),
-        Shared(adapter, sample),
-    )
+    shared = Shared(run.manifest.spec.adapter, sample)
+    yield from _joined(run.instances(), chain(sample, stream), run.scores(), shared)
 
 
-def one_instance(
-    archive: Archive, run_id: str, instance_id: str
-) -> tuple[InstanceView, ...]:
+def one_instance(run: RunFiles, instance_id: str) -> tuple[InstanceView, ...]:
     """Return an instance and its perturbed versions; none if the run has no such id."""
-    manifest = archive.manifest(run_id)
     instances, requests, scores = (
-        archive.rows_of(run_id, name, instance_id)
-        for name in ("instances", "requests", "scores")
+        run.rows_of(name, instance_id) for name in ("instances", "requests", "scores")
     )
     if not len(instances):
         return ()
-    where = f"{archive.root}, run {run_id},"
-    default = manifest.spec.adapter.decoding
-    own = list(decoded(where, archived.read_replies(requests, default)))
-    others = list(islice(archive.replies(run_id), SAMPLE))
+    adapter = run.manifest.spec.adapter
+    own = list(decoded(run.where, archived.read_replies(requests, adapter.decoding)))
+    others = list(islice(run.replies(), SAMPLE))
     return tuple(
         _joined(
-            decoded(where, archived.read_instances(instances)),
+            decoded(run.where, archived.read_instances(instances)),
             own,
-            decoded(where, archived.read_scores(scores)),
-            Shared(manifest.spec.adapter, [*others, *own]),
+            decoded(run.where, archived.read_scores(scores)),
+            Shared(adapter, [*others, *own]),
         )
     )
 
 
-def first_request(archive: Archive, run_id: str) -> Request | None:
+def first_request(run: RunFiles) -> Request | None:
     """Return the first request of a run, None if it has none."""
-    first = next(archive.replies(run_id), None)
+    first = run.first_reply()
     return None if first is None else first.request
-
-
-def _sliced(
-    archive: Archive,
-    run_id: str,
-    name: str,
-    decode: Callable[[pa.Table], Iterable[Item]],
-) -> Iterator[Item]:
-    table = archive.table(run_id, name)
-    for start in range(0, len(table), SLICE):
-        where = archive.file(run_id, name)
-        yield from decoded(where, decode(table.slice(start, SLICE)))
 
 
 def common_length(first: str, second: str) -> int:

@@ -1,0 +1,126 @@
+"""The tables of single runs, as they are read: also in a process of its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from helmsite.archive import layout, manifests, reading, rows, staging, tables
+from helmsite.errors import ArchiveError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from helmsite.archive.reading import Source
+    from helmsite.archive.store import Store
+    from helmsite.schema import Instance, Manifest, Reply, Score, Stat
+
+
+class RunFiles:
+    """The tables of a run.
+
+    Args:
+        store: where the archive is.
+        path: the run's folder there.
+        manifest: what the run's run.json says.
+
+    Whatever reads raises an ArchiveError where there is no such table or file, or where
+    it is damaged.
+    """
+
+    def __init__(self, store: Store, path: str, manifest: Manifest) -> None:
+        self._store = store
+        self._path = path
+        self.manifest = manifest
+
+    @property
+    def where(self) -> str:
+        """The run's folder, for messages."""
+        return self._store.show(self._path)
+
+    def file(self, name: str) -> str:
+        """Return where a table's Parquet file stands: a path, or a path in the store."""
+        return self._store.path(self._source(name).path)
+
+    def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return a table, or some of its columns."""
+        return reading.table(self._store, self._source(name), columns)
+
+    def rows_of(self, name: str, instance_id: str) -> pa.Table:
+        """Return the rows of a table about an instance, in any version; holds few others."""
+        return reading.of_instance(self._store, self._source(name), instance_id)
+
+    def instances(self) -> Iterator[Instance]:
+        """Yield the instances by position; a few hundred are held at a time."""
+        return self._stream("instances", rows.read_instances)
+
+    def replies(self) -> Iterator[Reply]:
+        """Yield the replies in the order of the instances; a few hundred are held."""
+        default = self.manifest.spec.adapter.decoding
+        return self._stream("requests", lambda t: rows.read_replies(t, default))
+
+    def scores(self) -> Iterator[Score]:
+        """Yield the scores in the order of the instances; some thousand are held."""
+        return self._stream("scores", rows.read_scores)
+
+    def stats(self) -> Iterator[Stat]:
+        """Yield the aggregates."""
+        return self._stream("stats", rows.read_stats)
+
+    def first_reply(self) -> Reply | None:
+        """Return the first reply, decoded alone; None if there is none."""
+        default = self.manifest.spec.adapter.decoding
+        source = self._source("requests")
+        first = reading.pieces(self._store, source, 1)
+        found = rows.read_replies(
+            next(first, tables.REQUESTS.schema.empty_table()), default
+        )
+        return next(found, None)
+
+    def _stream(
+        self, name: str, decode: Callable[[pa.Table], Iterable[Any]]
+    ) -> Iterator[Any]:
+        return reading.stream(self._store, self._source(name), decode)
+
+    def _source(self, name: str) -> Source:
+        table = tables.known(name)
+        home = staging.home(self._store, self.manifest.run_id, self._path)
+        facts = self.manifest.files.get(name)
+        count = None if facts is None else facts.rows
+        return reading.Source(f"{home}/{name}.parquet", table, count)
+
+
+class RunPlaces:
+    """Where each run is: opens any of them without reading the catalogue.
+
+    It can be pickled, for a process that reads runs on its own.
+    """
+
+    def __init__(self, store: Store, paths: Mapping[str, str]) -> None:
+        self._store = store
+        self._paths = dict(paths)
+
+    def open(self, run_id: str, manifest: Manifest | None = None) -> RunFiles:
+        """Return a run's tables; its run.json is read where no manifest is given.
+
+        Raises:
+            ArchiveError: there is no such run.
+        """
+        path = self._paths.get(run_id)
+        if path is None:
+            raise ArchiveError(
+                f"There is no run {run_id!r} in {self._store.root}.",
+                "`helmsite ls runs` lists them.",
+            )
+        if manifest is None:
+            home = staging.home(self._store, run_id, path)
+            file = f"{home}/{layout.MANIFEST}"
+            blob = self._store.read(file)
+            if blob is None:
+                raise ArchiveError(
+                    f"{self._store.show(file)} is gone.",
+                    "Type: helmsite check --reindex.",
+                )
+            manifest = manifests.decode(blob, self._store.show(file))
+        return RunFiles(self._store, path, manifest)
