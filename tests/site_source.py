@@ -470,10 +470,18 @@ class FakeResults:
                 return summary
         raise ArchiveError(f"There is no run {run_id}.", "See `helmsite ls runs`.")
 
+    def reader(self) -> FakeResults:
+        """Return what reads single runs: these rows themselves, which can be pickled."""
+        return self
+
     def run(self, run_id: str) -> RunPage:
-        summary = self._run(run_id)
+        return self.page(self._run(run_id))
+
+    def page(self, summary: RunSummary) -> RunPage:
         manifest = summary.manifest
-        example = next(iter(self.instances(run_id))).trials[0].requests[0].request
+        example = (
+            next(iter(self.instances(manifest.run_id))).trials[0].requests[0].request
+        )
         defaults = preset(manifest.spec.adapter.method)
         return RunPage(summary, tuple(_stats(summary)), defaults, example)
 
