@@ -292,7 +292,8 @@ def test_an_infinite_log_probability_is_a_number() -> None:
 def told(**changes: Any) -> str:
     summary: RunSummary = samples.summary()
     manifest = structs.replace(summary.manifest, **changes)
-    return sentences.run(structs.replace(summary, manifest=manifest))
+    changed = structs.replace(summary, manifest=manifest)
+    return " ".join([sentences.run(changed), *sentences.ended(changed)])
 
 
 def test_a_stopped_run_tells_what_was_never_sent() -> None:

@@ -385,7 +385,7 @@ def test_bands_are_brackets_at_the_left(pages: dict[str, str]) -> None:
 def test_a_run_is_told_in_one_sentence(pages: dict[str, str]) -> None:
     text = text_of(pages[f"{FIRST_RUN}/index.html"])
     assert (
-        "Willow 7B answered 360 of 360 requests about 120 instances of General knowledge "
+        "Willow 7B answered 120 of 120 instances of General knowledge "
         "(5-shot, joint multiple choice, 3 trials): exact match 0.94, "
         "95 % interval 0.90 to 0.98."
     ) in text

@@ -14,7 +14,7 @@ from helmsite.render import build, samples, sentences
 from helmsite.render.board import board, telling, win_view
 from helmsite.render.names import SiteMap
 from helmsite.render.runnames import run_names
-from helmsite.render.runview import tables
+from helmsite.render.runtables import tables
 from helmsite.schema import MetricFacts, Stat, preset
 from tests.site_source import EXACT, RUNTIME, SCENARIOS, FakeResults
 
@@ -219,12 +219,12 @@ def test_the_main_metric_leads_and_general_information_is_folded() -> None:
     )
     assert [(t.caption, t.folded) for t in made] == [
         ("By split", False),
-        ("By group", False),
+        ("By level", False),
         ("What was asked and how it ended", True),
     ]
     assert [r.title for r in made[0].rows] == ["Exact match", "Inference runtime"]
     assert [r.title for r in made[2].rows] == ["Trials"]
-    assert [c.title for c in made[1].columns] == ["Exact match", "Inference runtime"]
+    assert [c.title for c in made[1].columns] == ["n", "Exact match", "Inference runtime"]
 
 
 def test_a_run_with_nothing_but_general_information_shows_it() -> None:

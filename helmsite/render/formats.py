@@ -148,6 +148,11 @@ def size(number: int) -> str:
     return f"{number} bytes"
 
 
+def quoted(text: str) -> str:
+    """Return a text as SQL writes it."""
+    return "'" + text.replace("'", "''") + "'"
+
+
 def listed(words: Sequence[str], joint: str = "and") -> str:
     """Return words as in a sentence: a, b and c."""
     if len(words) < 2:

@@ -44,6 +44,14 @@ class Frames:
         """Return what a run is called among the site's runs."""
         return self._names.get(manifest.run_id) or RunName(base_title(manifest))
 
+    def address(self, path: str) -> str:
+        """Return where a file of the site is for somebody elsewhere.
+
+        Without a base address it is the path from the site's folder.
+        """
+        base = self._config.base_url.rstrip("/")
+        return f"{base}/{path}" if base else path
+
     def frame(
         self,
         path: str,
@@ -55,6 +63,7 @@ class Frames:
     ) -> Frame:
         """Return a page's frame; `state` is the archive's unless given."""
         base = self._config.base_url.rstrip("/")
+        built = state or self._state
         return Frame(
             title=title,
             site=self._config.title,
@@ -62,7 +71,8 @@ class Frames:
             path=path,
             permalink=f"{base}/{path}" if base else path.rsplit("/", 1)[-1],
             section=section,
-            state=state or self._state,
+            state=built,
             crumbs=crumbs,
             download=download,
+            cite=f"{self._config.title}: {title}. {self.address(path)} ({built})",
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from helmsite.render import board as boards
-from helmsite.render import charts, formats, runview, samples, views
+from helmsite.render import charts, formats, runtables, runview, samples, views
 from helmsite.render.articles import Articles
 from helmsite.render.names import up
 from helmsite.render.pages import DataPage, Download, PatternsPage
@@ -85,7 +85,7 @@ def patterns(theme: Theme, frames: Frames) -> PatternsPage:
         board=boards.board(
             shown.columns, shown.rows, frames.map, path, "A leaderboard of samples"
         ),
-        stats=next(iter(runview.tables(samples.stats(), manifest, samples.METRIC))),
+        stats=next(iter(runtables.tables(samples.stats(), manifest, samples.METRIC))),
         chart=charts.dot_plot(dots, metric, "Accuracy of the samples"),
         facts=runview.adapter_facts(manifest.spec.adapter, samples.defaults())[0],
         runs=(views.run_line(shown_run, frames, path),),

@@ -124,11 +124,25 @@ class RunsPage(Page, frozen=True):
     runs: tuple[RunLine, ...]
 
 
+class FileLine(Record, frozen=True):
+    """A file of a run; `href` is '' where it is not on offer, `note` says why or what."""
+
+    name: str
+    href: str
+    size: str = ""
+    bytes: int = 0
+    rows: int = 0
+    sha256: str = ""
+    note: str = ""
+
+
 class RunView(Page, frozen=True):
     """run.html: one run, its numbers, settings and the way to its instances.
 
     `differs` are the settings that are not the preset's; `index` is the address of the
-    score index, '' where no instance is published.
+    score index, '' where no instance is published. `ended` says what is to know of how
+    it ended, `asked` how the model was set up and asked, `read` is SQL for one of the
+    `files`.
     """
 
     sentence: str
@@ -142,6 +156,11 @@ class RunView(Page, frozen=True):
     pages: tuple[Link, ...]
     index: str
     withheld: str
+    status: str = "complete"
+    ended: tuple[str, ...] = ()
+    asked: tuple[Fact, ...] = ()
+    files: tuple[FileLine, ...] = ()
+    read: str = ""
 
 
 class InstancesPage(Page, frozen=True):

@@ -21,7 +21,8 @@ class Frame(Record, frozen=True):
 
     `root` leads to the site's root ('../../'), `path` is the page's own address from
     there. `permalink` is absolute where the site has a base_url. `state` says what the
-    page was built from; `download` is the address of the rows behind it, '' without.
+    page was built from; `download` is the address of the rows behind it, '' without;
+    `cite` is a line to cite the page with.
     """
 
     title: str
@@ -33,6 +34,7 @@ class Frame(Record, frozen=True):
     state: str
     crumbs: tuple[Link, ...] = ()
     download: str = ""
+    cite: str = ""
 
 
 class Bar(Record, frozen=True):
@@ -102,7 +104,8 @@ class Board(Record, frozen=True):
 class Stats(Record, frozen=True):
     """A small table of a run's aggregates; `first` heads the column of row names.
 
-    `folded` ones stay closed until somebody asks for them.
+    `folded` ones stay closed until somebody asks for them. `note` tells the range of its
+    values, `more` what it leaves out.
     """
 
     caption: str
@@ -110,6 +113,8 @@ class Stats(Record, frozen=True):
     columns: tuple[ColumnView, ...]
     rows: tuple[RowView, ...]
     folded: bool = False
+    note: str = ""
+    more: str = ""
 
 
 class Fact(Record, frozen=True):

@@ -34,12 +34,11 @@ def write_run(
 ) -> int:
     """Write a run's page, its pages of instances and its score index; return how many."""
     manifest = page.summary.manifest
-    download = "data/index.html" if offered.get(manifest.run_id) else ""
     index, spans = ScoreIndex(page.summary), []
     if manifest.scenario.publication == "full":
         found = results.instances(manifest.run_id)
         spans = write_instances(page.summary, found, index, theme, frames, writer)
-    view = runview.run(page, frames, spans, download)
+    view = runview.run(page, frames, spans, offered.get(manifest.run_id, ()))
     writer.write(view.frame.path, theme.render("run.html", view))
     if spans:
         folder = view.frame.path.rsplit("/", 1)[0]

@@ -6,30 +6,29 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from helmsite.query.rows import Cell
-from helmsite.render import board as boards
 from helmsite.render import formats, sentences
-from helmsite.render.names import digest, link, slug, up
-from helmsite.render.pages import InstancesPage, RunView
-from helmsite.render.parts import CellView, ColumnView, Fact, Link, RowView, Stats
+from helmsite.render.names import link, up
+from helmsite.render.pages import FileLine, InstancesPage, RunView
+from helmsite.render.parts import Fact, Link
+from helmsite.render.runtables import tables
 from helmsite.render.text import plain
 from helmsite.render.views import example
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from markupsafe import Markup
 
     from helmsite.query.rows import RunPage
     from helmsite.render.frames import Frames
     from helmsite.render.parts import Frame, Shared
-    from helmsite.schema import AdapterSpec, Manifest, MetricFacts, Stat
+    from helmsite.schema import AdapterSpec, Manifest
 
 WITHHELD = (
     "Only aggregates of this scenario are published: its instances, prompts and "
     "completions stay in the archive."
 )
-Names = dict[str, "MetricFacts"]
+KEPT_BACK = "not published: only aggregates of this scenario are"
 
 
 def frame(manifest: Manifest, frames: Frames, page: int | None = None) -> Frame:
@@ -42,16 +41,24 @@ def frame(manifest: Manifest, frames: Frames, page: int | None = None) -> Frame:
         crumbs.append(Link(name, "index.html"))
         name = f"Instances of {name}, page {page}"
     state = f"run {manifest.run_id}, spec {manifest.spec_id[:12]}"
-    return frames.frame(path, name, "Runs", tuple(crumbs), state)
+    files = f"{'' if page is None else 'index.html'}#downloads"
+    return frames.frame(path, name, "Runs", tuple(crumbs), state, files)
 
 
 def run(
     page: RunPage,
     frames: Frames,
     pages: Sequence[tuple[int, int]],
-    download: str = "",
+    offered: Sequence[str] = (),
 ) -> RunView:
-    """Return a run's page; `pages` are the first and last row of each page of instances."""
+    """Return a run's page.
+
+    Args:
+        page: the run's numbers.
+        frames: what stands around pages.
+        pages: the first and last row of each page of instances.
+        offered: the addresses, from the site's root, of the run's files on offer.
+    """
     manifest = page.summary.manifest
     adapter = manifest.spec.adapter
     own = frame(manifest, frames)
@@ -70,11 +77,13 @@ def run(
     withheld = manifest.scenario.publication == "aggregates"
     differs, settings = adapter_facts(adapter, page.defaults)
     return RunView(
-        frame=msgspec.structs.replace(own, download=link(own.path, download)),
+        frame=own,
         sentence=sentences.run(page.summary),
         links=tuple(links),
         warnings=tuple(plain(w) for w in manifest.warnings),
-        stats=tuple(tables(page.stats, manifest, page.summary.main_metric)),
+        stats=tuple(
+            tables(page.stats, manifest, page.summary.main_metric, linked=bool(pages))
+        ),
         differs=differs,
         settings=settings,
         provenance=tuple(_provenance(manifest)),
@@ -85,7 +94,42 @@ def run(
         ),
         index="index.js" if pages else "",
         withheld=WITHHELD if withheld else "",
+        status=manifest.status,
+        ended=sentences.ended(page.summary),
+        asked=tuple(_asked(manifest)),
+        files=tuple(_files(manifest, own.path, offered)),
+        read=_read(frames, offered),
     )
+
+
+def _files(manifest: Manifest, path: str, offered: Sequence[str]) -> Iterable[FileLine]:
+    """Yield a run's files: what they hold, and the address of those on offer."""
+    known = {address.rsplit("/", 1)[-1]: address for address in offered}
+    for stem, facts in sorted(manifest.files.items()):
+        name = f"{stem}.parquet"
+        private = manifest.scenario.publication == "aggregates" and stem != "stats"
+        yield FileLine(
+            name=plain(name),
+            href=link(path, known.get(name, "")),
+            size=formats.size(facts.bytes),
+            bytes=facts.bytes,
+            rows=facts.rows,
+            sha256=plain(facts.sha256),
+            note=KEPT_BACK if private else "",
+        )
+    if "run.json" in known:
+        yield FileLine("run.json", link(path, known["run.json"]), note="the manifest")
+
+
+def _read(frames: Frames, offered: Sequence[str]) -> str:
+    """Return one line of SQL that reads a file of the run, '' if none is on offer."""
+    tables_here = [a for a in offered if a.endswith(".parquet")]
+    if not tables_here:
+        return ""
+    liked = [
+        a for a in tables_here if a.endswith(("/scores.parquet", "/stats.parquet"))
+    ]
+    return f"FROM {formats.quoted(frames.address((liked or tables_here)[0]))} LIMIT 10;"
 
 
 def instances(
@@ -146,6 +190,47 @@ def adapter_facts(
     return tuple(differs), tuple(same)
 
 
+def _asked(manifest: Manifest) -> Iterable[Fact]:
+    """Yield how the model was set up and asked: settings, decoding, seeds."""
+    model, adapter = manifest.spec.model, manifest.spec.adapter
+    decoding = adapter.decoding if adapter.method else None
+    known: list[tuple[str, Any]] = [("client", model.client)]
+    known += sorted(model.settings.items())
+    if decoding is not None:
+        known += [
+            ("decoding: temperature", f"{decoding.temperature:g}"),
+            ("decoding: max_tokens", decoding.max_tokens),
+            ("decoding: completions", decoding.num_completions),
+            ("decoding: candidates a token", decoding.top_k_per_token),
+            ("decoding: stop", decoding.stop_sequences),
+            ("decoding: random", decoding.random),
+            ("seeds", _seeds(adapter)),
+        ]
+    known += sorted(manifest.spec.settings.items())
+    return (
+        Fact(plain(name), setting(value))
+        for name, value in known
+        if value not in ("", None, ())
+    )
+
+
+def _seeds(adapter: AdapterSpec) -> str:
+    """Return what chose examples and instances (docs/adapters.md)."""
+    told = []
+    if adapter.max_train_instances > 0 and adapter.method != "language_modeling":
+        trials = formats.listed([str(n) for n in range(min(adapter.num_trials, 10))])
+        more = ", …" if adapter.num_trials > 10 else ""
+        plural = "s" if adapter.num_trials > 1 else ""
+        told.append(
+            f"in-context examples: {trials}{more} (the trial{plural})"
+            if adapter.sample_train
+            else "in-context examples: none (consecutive slices)"
+        )
+    if adapter.max_eval_instances is not None:
+        told.append("choice of instances: 0")
+    return "; ".join(told)
+
+
 def _provenance(manifest: Manifest) -> Iterable[Fact]:
     made, model, data = manifest.provenance, manifest.spec.model, manifest.spec.data
     took = (
@@ -154,9 +239,6 @@ def _provenance(manifest: Manifest) -> Iterable[Fact]:
         else None
     )
     tool = f"{made.source_tool} {made.source_version}".strip()
-    settings = ", ".join(
-        f"{k} = {setting(v)}" for k, v in sorted(model.settings.items())
-    )
     known = [
         ("Run", manifest.run_id),
         ("Spec", manifest.spec_id),
@@ -169,186 +251,14 @@ def _provenance(manifest: Manifest) -> Iterable[Fact]:
         ("Duration", formats.seconds(took) if took is not None else ""),
         ("helmsite", made.helmsite_version),
         ("Made by", tool),
-        ("Client", model.client),
         ("Model revision", model.revision),
         ("Weights SHA-256", model.weights_sha256),
         ("Runtime", model.runtime),
         ("Quantisation", model.quantisation),
-        ("Model settings", settings),
         ("Data", " ".join(p for p in (data.source, data.revision) if p)),
         ("Data SHA-256", data.sha256),
         ("Generator", data.generator),
+        ("Scenario definition SHA-256", manifest.spec.definition_sha256),
         ("Perturbations", ", ".join(manifest.spec.perturbations)),
     ]
     return (Fact(name, plain(value)) for name, value in known if value)
-
-
-def tables(
-    stats: Sequence[Stat], manifest: Manifest, main: MetricFacts | None
-) -> Iterable[Stats]:
-    """Return a run's aggregates as tables: by split, group, perturbation and trial.
-
-    The main metric comes first, then family by family; what describes the requests
-    rather than the answers (counts and `general_information`) is in a last table, to
-    fold away.
-    """
-    metrics: Names = {m.name: m for m in manifest.metrics}
-    order = {m.name: i for i, m in enumerate(manifest.metrics)}
-    found = {m.family for m in manifest.metrics}
-    families = {name: i for i, name in enumerate(formats.families(sorted(found)))}
-    first_name = main.name if main else ""
-
-    def place(stat: Stat) -> tuple[bool, int, int, str, str]:
-        facts = metrics.get(stat.metric)
-        return (
-            stat.metric != first_name,
-            families[facts.family] if facts else len(families),
-            order.get(stat.metric, len(order)),
-            stat.metric,
-            stat.scorer,
-        )
-
-    def general(stat: Stat) -> bool:
-        facts = metrics.get(stat.metric)
-        if facts is None or stat.metric == first_name:
-            return False
-        return boards.describes(facts)
-
-    ordered = sorted(stats, key=place)
-    across = [s for s in ordered if s.trial == -1]
-    whole = [s for s in across if not s.sub_split and not s.perturbation]
-    split = manifest.scenario.main_split
-    main_split = [s for s in ordered if s.split == split] or ordered
-    told = [s for s in whole if not general(s)]
-    described = [s for s in whole if general(s)]
-    if told:
-        yield _by_metric("By split", told, metrics)
-    for caption, first, chosen, key in (
-        ("By group", "Group", _groups(main_split), _sub_split),
-        ("Under perturbations", "Perturbation", _perturbed(main_split), _perturbation),
-        ("By trial", "Trial", _trials(main_split), _trial),
-    ):
-        telling = [s for s in chosen if not general(s)]
-        if telling:
-            yield _by_row(caption, first, telling, metrics, key)
-    if described:
-        made = _by_metric("What was asked and how it ended", described, metrics)
-        yield msgspec.structs.replace(made, folded=bool(told))
-
-
-def _groups(stats: Sequence[Stat]) -> list[Stat]:
-    return [s for s in stats if s.sub_split and not s.perturbation and s.trial == -1]
-
-
-def _perturbed(stats: Sequence[Stat]) -> list[Stat]:
-    return [s for s in stats if s.perturbation and not s.sub_split and s.trial == -1]
-
-
-def _trials(stats: Sequence[Stat]) -> list[Stat]:
-    found = [
-        s for s in stats if s.trial >= 0 and not s.sub_split and not s.perturbation
-    ]
-    return found if len({s.trial for s in found}) > 1 else []
-
-
-def _sub_split(stat: Stat) -> str:
-    return stat.sub_split
-
-
-def _perturbation(stat: Stat) -> str:
-    return (
-        f"{stat.perturbation}, {stat.computed_on}"
-        if stat.computed_on
-        else stat.perturbation
-    )
-
-
-def _trial(stat: Stat) -> str:
-    return f"Trial {stat.trial}"
-
-
-def _metric_name(stat: Stat, metrics: Names) -> str:
-    facts = metrics.get(stat.metric)
-    name = plain(facts.title if facts else stat.metric)
-    return f"{name} ({plain(stat.scorer)})" if stat.scorer else name
-
-
-def _cell(stat: Stat | None, metrics: Names) -> CellView:
-    if stat is None:
-        return CellView("·", title="not run: no such value in this run")
-    facts = metrics.get(stat.metric)
-    form = facts.format if facts else "number"
-    if stat.value is None:
-        return CellView("·", title=stat.missing or "not measurable")
-    cell = Cell(
-        value=stat.value,
-        ci_low=stat.ci_low,
-        ci_high=stat.ci_high,
-        n_scored=stat.n_scored,
-        n_asked=stat.n_asked,
-        missing="",
-    )
-    words = [formats.interval(cell, form)]
-    if stat.n_asked:
-        words.append(f"{stat.n_scored:,} of {stat.n_asked:,} observations scored")
-    if stat.origin == "reported":
-        words.append("as reported by the source")
-    return CellView(
-        text=formats.value(stat.value, form),
-        sort=repr(round(stat.value, 9)),
-        title="; ".join(w for w in words if w),
-        bar=boards.bar(cell, (0.0, 1.0)) if form == "share" else None,
-        part=f"{stat.n_scored:,}/{stat.n_asked:,}"
-        if stat.n_scored < stat.n_asked
-        else "",
-    )
-
-
-def _by_metric(caption: str, stats: Sequence[Stat], metrics: Names) -> Stats:
-    splits = list(dict.fromkeys(s.split for s in stats))
-    rows: dict[tuple[str, str, str], dict[str, Stat]] = {}
-    for stat in stats:
-        key = (stat.metric, stat.scorer, stat.origin)
-        rows.setdefault(key, {})[stat.split] = stat
-    views = []
-    for (name, _, origin), by_split in rows.items():
-        facts = metrics.get(name)
-        some = next(iter(by_split.values()))
-        mark = boards.arrow(facts)[0]
-        notes = [mark, "reported" if origin == "reported" else ""]
-        notes.append(facts.description if facts else "")
-        views.append(
-            RowView(
-                _metric_name(some, metrics),
-                "",
-                " ".join(plain(n) for n in notes if n),
-                tuple(_cell(by_split.get(split), metrics) for split in splits),
-            )
-        )
-    columns = tuple(ColumnView(slug(s) or "all", s or "all") for s in splits)
-    return Stats(caption, "Metric", columns, tuple(views))
-
-
-def _by_row(
-    caption: str,
-    first: str,
-    stats: Sequence[Stat],
-    metrics: Names,
-    key: Callable[[Stat], str],
-) -> Stats:
-    names = list(dict.fromkeys((s.metric, s.scorer) for s in stats))
-    rows: dict[str, dict[tuple[str, str], Stat]] = {}
-    for stat in stats:
-        rows.setdefault(key(stat), {}).setdefault((stat.metric, stat.scorer), stat)
-    columns = []
-    for name, scorer in names:
-        facts = metrics.get(name)
-        mark, words = boards.arrow(facts)
-        label = plain(facts.title if facts else name)
-        column = slug(f"{name} {scorer}".strip()) or digest(name)
-        columns.append(ColumnView(column, label, plain(scorer), "", mark, words))
-    views = [
-        RowView(plain(row), "", "", tuple(_cell(found.get(n), metrics) for n in names))
-        for row, found in rows.items()
-    ]
-    return Stats(caption, first, tuple(columns), tuple(views))

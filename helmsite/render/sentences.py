@@ -176,19 +176,23 @@ def model(page: ModelPage) -> str:
 
 
 def run(summary: RunSummary) -> str:
-    """Return the sentence of a run's page."""
+    """Return the sentence of a run's page: who answered how much, and the main number."""
     manifest, counts = summary.manifest, summary.manifest.counts
     name = plain(manifest.card.title or manifest.card.name)
     about = formats.count(summary.n_instances, "instance")
+    title = scenario_title(manifest.scenario)
     how = method(manifest.spec.adapter, summary.n_trials)
-    if counts.asked:
+    if counts.asked and counts.answered == counts.asked:
+        all_of = f"{summary.n_instances:,} of {about}"
+        asked = f"{name} answered {all_of} of {title} ({how})"
+    elif counts.asked:
         asked = (
             f"{name} answered {counts.answered:,} of {formats.count(counts.asked, 'request')} "
-            f"about {about} of {scenario_title(manifest.scenario)} ({how})"
+            f"about {about} of {title} ({how})"
         )
     else:
-        asked = f"{name} on {about} of {scenario_title(manifest.scenario)} ({how})"
-    return f"{asked}{main_value(summary)}.{_troubles(summary)}"
+        asked = f"{name} on {about} of {title} ({how})"
+    return f"{asked}{main_value(summary)}."
 
 
 def main_value(summary: RunSummary) -> str:
@@ -204,20 +208,33 @@ def main_value(summary: RunSummary) -> str:
     )
 
 
-def _troubles(summary: RunSummary) -> str:
-    counts, words = summary.manifest.counts, ""
+def ended(summary: RunSummary) -> tuple[str, ...]:
+    """Return what is to know of how a run ended: failed, never asked, not scored."""
+    manifest, counts = summary.manifest, summary.manifest.counts
+    told = []
     if counts.failed:
-        verb = "request" if counts.failed == 1 else "requests"
-        words = f" {counts.failed:,} {verb} failed for good and count in no value."
+        verb = "count" if counts.failed > 1 else "counts"
+        told.append(
+            f"{formats.count(counts.failed, 'request')} failed for good and {verb} in no value."
+        )
     left = counts.asked - counts.answered - counts.failed
-    if summary.manifest.status == "cancelled":
-        words += f" The run was stopped with {left:,} requests never sent."
+    if left > 0:
+        requests = formats.count(left, "request")
+        verb = "was" if left == 1 else "were"
+        stopped = manifest.status == "cancelled"
+        told.append(
+            f"The run was stopped with {requests} never sent."
+            if stopped
+            else f"{requests[:1].upper()}{requests[1:]} {verb} never sent."
+        )
     cell = summary.main
     if cell.value is not None and cell.n_scored < cell.n_asked:
-        words += (
-            f" The value rests on {cell.n_scored:,} of {cell.n_asked:,} observations."
+        told.append(
+            f"The value rests on {cell.n_scored:,} of {cell.n_asked:,} observations."
         )
-    return words
+    if manifest.status != "complete" and not told:
+        told.append(f"The run is {manifest.status}.")
+    return tuple(told)
 
 
 def counted(noun: str, number: int, detail: str) -> str:

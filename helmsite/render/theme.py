@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 # One style sheet and one script for all pages: a cold page is a handful of requests.
 BUNDLES = {
-    "site.css": ("tokens.css", "base.css", "tables.css", "instances.css"),
-    "site.js": ("core.js", "table.js", "instance.js", "finder.js"),
+    "site.css": ("tokens.css", "base.css", "tables.css", "instances.css", "pages.css"),
+    "site.js": ("core.js", "table.js", "instance.js", "pages.js", "finder.js"),
 }
 
 

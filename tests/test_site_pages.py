@@ -1,0 +1,313 @@
+"""The pages of runs, scenarios and models: what they say, and in which words."""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from msgspec import structs
+
+from helmsite.config import SiteConfig
+from helmsite.render import build, check_links, samples, sentences
+from helmsite.render.runtables import MOST_CELLS, tables
+from helmsite.schema import Counts, FileFacts, Manifest, PerturbationFacts, Stat
+from tests.site_source import ECE, EXACT, RUNTIME, FakeResults
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from helmsite.query.rows import RunPage, RunSummary
+    from helmsite.render.parts import Stats
+
+FIRST = "r0000000000000000"
+
+
+def stat(value: float | None, metric: str = "exact_match", **more: object) -> Stat:
+    return Stat(metric, value, "test", n_scored=10, n_asked=10, **more)  # type: ignore[arg-type]
+
+
+def made(*stats: Stat, linked: bool = True, **changes: object) -> dict[str, Stats]:
+    manifest = structs.replace(
+        samples.manifest(), metrics=(EXACT, ECE, RUNTIME), **changes
+    )
+    return {t.caption: t for t in tables(stats, manifest, EXACT, linked=linked)}
+
+
+def texts(table: Stats) -> list[list[str]]:
+    return [[r.title, *(c.text for c in r.cells)] for r in table.rows]
+
+
+def text_of(page: str) -> str:
+    main = page[page.index("<main") :]
+    return " ".join(html.unescape(re.sub("<[^>]*>", " ", main)).split())
+
+
+# ---- A run's numbers
+
+
+def test_each_dimension_has_a_table_and_sub_splits_one_of_their_own() -> None:
+    found = made(
+        stat(0.5),
+        stat(0.1, sub_split="anatomy"),
+        stat(0.9, sub_split="virology"),
+        stat(0.4, sub_split="level=easy"),
+        stat(0.6, sub_split="subject=a=b"),
+    )
+    assert list(found) == ["By split", "By sub-split", "By level", "By subject"]
+    assert texts(found["By sub-split"]) == [
+        ["anatomy", "10", "0.100"],
+        ["virology", "10", "0.900"],
+    ]
+    assert texts(found["By subject"]) == [["a=b", "10", "0.600"]]
+    note = found["By sub-split"].note
+    assert note == "Exact match from 0.100 (anatomy) to 0.900 (virology)"
+
+
+def test_rows_lead_to_the_instances_that_they_are_about() -> None:
+    name = "misspelling(prob=0.1)~0"
+    found = made(
+        stat(0.5),
+        structs.replace(stat(0.5), split="valid"),
+        stat(0.4, sub_split="virology & co"),
+        stat(0.4, sub_split="subject=a=b"),
+        *(stat(0.3, perturbation=name, computed_on=k) for k in ("original", "worst")),
+        *(stat(0.3, trial=n) for n in (1, 0)),
+    )
+    states = {
+        caption: [
+            {k: v[0] for k, v in parse_qs(urlsplit(row.href).query).items()}
+            for row in table.rows
+        ]
+        for caption, table in found.items()
+        if caption != "By split"
+    }
+    assert states == {
+        "By sub-split": [{"split": "test", "group": "sub_split=virology & co"}],
+        "By subject": [{"split": "test", "group": "subject=a=b"}],
+        "Under perturbations: Exact match": [{"split": "test", "pert": name}],
+        "By trial": [{"trial": "0"}, {"trial": "1"}],
+    }
+    heads = [urlsplit(c.href) for c in found["By split"].columns]
+    assert [(h.query, h.fragment) for h in heads] == [
+        ("split=test", "instances"),
+        ("split=valid", "instances"),
+    ]
+
+
+def test_without_published_instances_no_row_leads_anywhere() -> None:
+    found = made(stat(0.5), stat(0.4, sub_split="level=easy"), linked=False)
+    assert not [r.href for t in found.values() for r in t.rows if r.href]
+    assert not [c.href for t in found.values() for c in t.columns if c.href]
+
+
+def test_a_perturbation_stands_beside_its_original() -> None:
+    name = "misspelling(prob=0.1)~0"
+    kinds = {"original": 0.8, "perturbed": 0.55, "worst": 0.5}
+    found = made(
+        stat(0.75),
+        *(stat(v, perturbation=name, computed_on=k) for k, v in kinds.items()),
+        stat(0.45, perturbation="robustness", computed_on="worst"),
+        stat(0.2, "ece_10_bin", perturbation=name, computed_on="original"),
+        perturbations=(PerturbationFacts(name, "Misspellings"),),
+    )
+    first = found["Under perturbations: Exact match"]
+    assert [c.title for c in first.columns] == [
+        "Original",
+        "Perturbed",
+        "Difference",
+        "Worst case",
+    ]
+    assert texts(first) == [
+        ["Misspellings", "0.800", "0.550", "−0.250", "0.500"],
+        ["robustness", "·", "·", "·", "0.450"],
+    ]
+    assert [r.note for r in first.rows] == [name, ""]
+    assert first.rows[1].href == ""
+    second = found["Under perturbations: ECE (10 bins)"]
+    assert second.folded
+    assert texts(second) == [["Misspellings", "0.200", "·", "·", "·"]]
+
+
+def test_a_better_value_under_a_perturbation_has_its_sign() -> None:
+    found = made(
+        stat(0.1, perturbation="p", computed_on="original"),
+        stat(0.1, perturbation="q", computed_on="original"),
+        stat(0.3, perturbation="p", computed_on="perturbed"),
+        stat(0.1, perturbation="q", computed_on="perturbed"),
+    )
+    (table,) = found.values()
+    assert [r.cells[2].text for r in table.rows] == ["+0.200", "0.000"]
+
+
+def test_many_groups_keep_their_first_metrics() -> None:
+    names = [f"m{n:02}" for n in range(12)]
+    rows = [
+        stat(0.5, name, sub_split=f"subject={n:03}")
+        for name in ("exact_match", *names)
+        for n in range(200)
+    ]
+    (table,) = made(*rows).values()
+    assert len(table.rows) == 200
+    assert [c.title for c in table.columns] == ["n", "Exact match", "m00", "m01"]
+    assert table.more == "10 more metrics in stats.parquet."
+    assert sum(len(r.cells) - 1 for r in table.rows) == MOST_CELLS
+
+
+def test_a_run_of_another_split_shows_that_splits_groups() -> None:
+    stats = [
+        structs.replace(s, split="valid")
+        for s in (stat(0.5), stat(0.4, sub_split="level=easy"))
+    ]
+    assert texts(made(*stats)["By level"]) == [["easy", "10", "0.400"]]
+
+
+# ---- A run's page
+
+
+class Changed(FakeResults):
+    """Runs whose manifests are changed."""
+
+    def __init__(self, **changes: object) -> None:
+        super().__init__(models=1)
+        self.changes = changes
+
+    def _changed(self, run: RunSummary) -> RunSummary:
+        manifest = structs.replace(run.manifest, **self.changes)
+        return structs.replace(run, manifest=manifest)
+
+    def runs(self) -> tuple[RunSummary, ...]:
+        return tuple(map(self._changed, super().runs()))
+
+    def run(self, run_id: str) -> RunPage:
+        page = super().run(run_id)
+        return structs.replace(page, summary=self._changed(page.summary))
+
+
+def built(results: FakeResults, out: Path, config: SiteConfig | None = None) -> Path:
+    build(results, out, config or SiteConfig(title="Our evaluations"))
+    assert check_links(out) == []
+    return out
+
+
+def run_page(results: FakeResults, out: Path) -> str:
+    return (built(results, out) / "runs" / FIRST / "index.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("status", "counts", "expected"),
+    [
+        ("partial", Counts(10, 9, 1), "Partial run. 1 request failed for good and"),
+        ("partial", Counts(10, 7, 3), "3 requests failed for good and count in no"),
+        ("cancelled", Counts(10, 4, 1), "before its end. 1 request failed for good"),
+        ("cancelled", Counts(10, 9, 0), "The run was stopped with 1 request never"),
+        ("partial", Counts(10, 8, 0), "Partial run. 2 requests were never sent."),
+        ("partial", Counts(), "Partial run. The run is partial."),
+    ],
+)
+def test_how_a_run_ended_comes_first(
+    tmp_path: Path, status: str, counts: Counts, expected: str
+) -> None:
+    page = run_page(Changed(status=status, counts=counts), tmp_path / "site")
+    assert expected in text_of(page)
+    assert f'<div class="ended {status}"' in page
+    assert page.index('class="ended') < page.index("<h2>Numbers")
+
+
+def test_a_complete_run_has_no_note(tmp_path: Path) -> None:
+    page = run_page(FakeResults(models=1), tmp_path / "site")
+    assert 'class="ended' not in page
+
+
+def test_a_runs_files_stand_on_its_page(tmp_path: Path) -> None:
+    files = {
+        "stats": FileFacts(1200, 34567, "ab" * 32),
+        "scores": FileFacts(7, 8, "0" * 64),
+    }
+    page = run_page(Changed(files=files), tmp_path / "site")
+    assert "scores.parquet 8 bytes 7 000000000000…" in text_of(page)
+    assert "stats.parquet 34.6 KB 1,200 abababababab…" in text_of(page)
+    assert f'data-copy="{"ab" * 32}"' in page
+    assert "This site offers none of them" in page
+    assert '<a href="#downloads">download</a>' in page
+    instances = (tmp_path / "site" / "runs" / FIRST / "1.html").read_text()
+    assert '<a href="index.html#downloads">download</a>' in instances
+
+
+def test_files_of_private_runs_say_why_they_are_not_offered(tmp_path: Path) -> None:
+    files = {name: FileFacts(1, 2, "0" * 64) for name in ("requests", "stats")}
+    out = built(Changed(files=files), tmp_path / "site")
+    page = text_of((out / "runs" / "r0000000000000005" / "index.html").read_text())
+    assert "requests.parquet not published: only aggregates" in page
+    assert "stats.parquet not" not in page
+
+
+def test_a_run_without_files_says_so(tmp_path: Path) -> None:
+    page = run_page(Changed(files={}), tmp_path / "site")
+    assert "The manifest of this run names no files." in page
+
+
+def asked(page: str) -> dict[str, str]:
+    part = page[page.index("How the model was set up") :]
+    part = part[: part.index("</details>")]
+    pairs = re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", part, re.DOTALL)
+    strip = re.compile("<[^>]*>")
+    return {strip.sub("", k): html.unescape(strip.sub("", v)) for k, v in pairs}
+
+
+def test_settings_of_the_model_decoding_and_seeds_are_told(tmp_path: Path) -> None:
+    out = built(FakeResults(models=1), tmp_path / "site")
+    told = asked((out / "runs" / FIRST / "index.html").read_text())
+    assert told["client"] == "llamacpp"
+    assert told["n_ctx"] == "2048"
+    assert told["decoding: temperature"] == "0"
+    assert told["decoding: candidates a token"] == "5"
+    assert told["seeds"] == "in-context examples: 0, 1 and 2 (the trials)"
+    told = asked((out / "runs" / "r0000000000000002" / "index.html").read_text())
+    assert told["decoding: stop"] == "“⏎\n”"
+    told = asked((out / "runs" / "r0000000000000004" / "index.html").read_text())
+    assert "seeds" not in told
+
+
+def test_a_page_can_be_cited(tmp_path: Path) -> None:
+    config = SiteConfig(title="Our <evaluations>", base_url="https://example.org/e/")
+    out = built(FakeResults(models=1), tmp_path / "site", config)
+    page = html.unescape((out / "runs" / FIRST / "index.html").read_text())
+    assert (
+        "Our <evaluations>: Willow 7B on General knowledge. "
+        f"https://example.org/e/runs/{FIRST}/index.html "
+        f"(run {FIRST}, spec 000000000000)"
+    ) in page
+    front = html.unescape((out / "index.html").read_text())
+    assert (
+        "https://example.org/e/index.html (built from archive state f00dfeed" in front
+    )
+
+
+def test_a_runs_page_depends_on_the_run_alone(tmp_path: Path) -> None:
+    one = run_page(FakeResults(models=1), tmp_path / "one")
+    many = run_page(FakeResults(models=8), tmp_path / "many")
+    assert one == many
+
+
+# ---- Sentences
+
+
+def sentence(**changes: object) -> str:
+    summary = samples.summary()
+    manifest: Manifest = structs.replace(summary.manifest, **changes)
+    return sentences.run(structs.replace(summary, manifest=manifest))
+
+
+def test_a_sentence_counts_requests_only_where_some_were_not_answered() -> None:
+    assert sentence(counts=Counts(8, 8)).startswith(
+        "Alder 3B answered 4 of 4 instances of Colours ("
+    )
+    assert sentence(counts=Counts(8, 7, 1)).startswith(
+        "Alder 3B answered 7 of 8 requests about 4 instances of Colours ("
+    )
+    assert sentence(counts=Counts(1, 0, 1)).startswith(
+        "Alder 3B answered 0 of 1 request about 4 instances of Colours ("
+    )
