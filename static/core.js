@@ -14,16 +14,22 @@ const helmsite = (() => {
 
   // The address holds the state; an empty value leaves no trace.
   const get = (key) => new URLSearchParams(location.search).get(key) || "";
+  const all = (key) => new URLSearchParams(location.search).getAll(key).filter(Boolean);
   const set = (changes) => {
     const query = new URLSearchParams(location.search);
     for (const [key, value] of Object.entries(changes)) {
-      if (value) query.set(key, value); else query.delete(key);
+      query.delete(key);
+      for (const one of Array.isArray(value) ? value : [value]) if (one) query.append(key, one);
     }
     const text = query.toString();
     try {
       history.replaceState(null, "", location.pathname + (text ? `?${text}` : "") + location.hash);
     } catch { /* some browsers forbid it on file:// */ }
   };
+
+  // Words are compared without case and marks: "łódź" does not need its marks to be typed.
+  const PLAIN = { ł: "l", đ: "d", ø: "o", ß: "ss", æ: "ae", œ: "oe", ı: "i" };
+  const fold = (text) => text.toLowerCase().normalize("NFKD").replace(/\p{M}+/gu, "").replace(/[łđøßæœı]/g, (c) => PLAIN[c]);
 
   // The true text of an element: symbols stand for the characters that they hold.
   // null where a part of it was cut out.
@@ -148,5 +154,5 @@ const helmsite = (() => {
   theme(document.getElementById("theme"));
   search(document.getElementById("search"));
   tips();
-  return { make, get, set, exact, copy, searchable };
+  return { make, get, all, set, fold, exact, copy, searchable };
 })();

@@ -1,93 +1,334 @@
 "use strict";
-// Sorting and filtering of plain tables. Cells without a value stay last both ways;
-// the state of the page's main table is kept in the address.
+// Plain tables: sorting, filters and columns to choose; the state is in the address.
+// Cells without a value stay last both ways. Without a script a table is a table.
 (() => {
-  const { make, get, set } = helmsite;
+  const { make, get, all, set, fold } = helmsite;
   const collator = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
+  const UNITS = { "": 1, K: 1e3, M: 1e6, B: 1e9, T: 1e12 };
+  const LABELS = { creator: "Creator", size: "Size", access: "Access", scenario: "Scenario", model: "Model", suite: "Suite", method: "Asked as", status: "Status", metric: "Metric" };
+
+  // 7B, 350 M, 7200000000 as a number; null where it is none.
+  const parameters = (text) => {
+    const found = /^\s*(\d+(?:\.\d+)?)\s*([kmbt]?)\s*$/i.exec(text);
+    return found ? Number(found[1]) * UNITS[found[2].toUpperCase()] : null;
+  };
+
+  // A folded list of check boxes, with a filter of its own where it is long.
+  // `entries` are {key, text, note}; `on` tells which are checked; `act` are buttons.
+  const chooser = ({ id, label, entries, on, changed, act, note }) => {
+    const summary = make("summary", {});
+    const list = make("div", { class: "choices", role: "group", "aria-label": label });
+    const boxes = entries.map((entry) => {
+      const box = make("input", { type: "checkbox", value: entry.key });
+      box.checked = on(entry.key);
+      box.addEventListener("change", () => changed());
+      list.append(make("label", {}, box, make("span", {}, entry.text), entry.note ? make("small", {}, entry.note) : ""));
+      return box;
+    });
+    const panel = make("div", { class: "panel" });
+    if (entries.length > 10) {
+      const find = make("input", { type: "search", placeholder: "Find", "aria-label": `Find in: ${label}` });
+      find.addEventListener("input", () => {
+        const words = fold(find.value).split(/\s+/).filter(Boolean);
+        entries.forEach((entry, i) => {
+          const text = fold(entry.text);
+          boxes[i].parentNode.hidden = !words.every((word) => text.includes(word));
+        });
+      });
+      panel.append(find);
+    }
+    const buttons = make("div", { class: "acts" });
+    for (const [name, value] of act) {
+      const button = make("button", { type: "button" }, name);
+      button.addEventListener("click", () => {
+        for (const box of boxes) if (!box.parentNode.hidden) box.checked = value;
+        changed();
+      });
+      buttons.append(button);
+    }
+    panel.append(buttons, list);
+    if (note) panel.append(make("p", {}, note));
+    const details = make("details", { class: "chooser", id }, summary, panel);
+    details.addEventListener("toggle", () => {
+      if (!details.open) return;
+      const over = details.getBoundingClientRect().left + panel.offsetWidth + 12 - document.documentElement.clientWidth;
+      panel.style.left = `${Math.min(0, -Math.max(0, over))}px`;
+    });
+    details.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" || !details.open) return;
+      details.open = false;
+      summary.focus();
+    });
+    document.addEventListener("pointerdown", (event) => {
+      if (!details.contains(event.target)) details.open = false;
+    });
+    return { element: details, summary, boxes, picked: () => boxes.filter((box) => box.checked).map((box) => box.value) };
+  };
 
   const enhance = (table) => {
-    const main = "main" in table.dataset;
-    const key = (name) => (main ? name : `${table.id}.${name}`);
+    const data = table.dataset;
+    const key = (name) => ("main" in data ? name : `${table.id}.${name}`);
     const heads = [...table.tHead.rows[0].cells];
     const body = table.tBodies[0];
     const order = [...body.rows];
-    const texts = heads.flatMap((head, i) => ("text" in head.dataset ? [i] : []));
-    if (order.length < 2) return;
+    const noun = data.rows || "rows";
+    const column = (name) => heads.findIndex((head) => head.dataset.k === name);
+    const title = (head) => head.querySelector(".head").textContent.trim();
+    if (order.length < 2 && heads.length < 8) return;
     const region = table.closest(".scroll");
     const status = make("span", { role: "status" });
-    const bar = make("div", { class: "filter" });
-    let input = null;
-    if (order.length > 5) {
-      input = make("input", { type: "search", "aria-label": "Filter rows by their texts", placeholder: "Filter" });
-      bar.append(input);
-    }
-    bar.append(status);
+    const bar = make("div", { class: "filter", role: "group", "aria-label": `Filter and order of ${noun}` });
     region.before(bar);
-
-    const number = (row, i) => {
-      const text = row.cells[i].dataset.v;
-      return text === undefined ? null : Number(text);
-    };
     const label = (row, i) => row.cells[i].textContent.trim();
+    let sorted = "", counted = "";
+    const tell = () => { status.textContent = [counted, sorted].filter(Boolean).join(" "); };
 
+    // Sorting
     const sort = (name, up) => {
-      const i = heads.findIndex((head) => head.dataset.k === name);
-      const sorted = [...order];
+      const i = name ? column(name) : -1;
+      let rows = order;
       if (i >= 0) {
         const text = "text" in heads[i].dataset;
-        const value = text ? (row) => label(row, i) || null : (row) => number(row, i);
+        const read = text ? (row) => label(row, i) || null : (row) => {
+          const cell = row.cells[i], shown = cell.dataset.v;
+          if (shown !== undefined) return Number(shown);
+          const first = cell.firstElementChild;
+          if (!first || first.className === "hole") return null;
+          const number = parseFloat(first.textContent);
+          return Number.isNaN(number) ? null : number;
+        };
         const compare = text ? collator.compare : (a, b) => a - b;
-        sorted.sort((a, b) => {
-          const x = value(a), y = value(b);
+        rows = order.map((row) => [read(row), row]).sort(([x], [y]) => {
           if (x === null || y === null) return (x === null) - (y === null);
           return up ? compare(x, y) : compare(y, x);
-        });
+        }).map(([, row]) => row);
       }
-      body.append(...sorted);
+      body.replaceChildren(...rows);
       table.classList.toggle("resorted", i >= 0);
       heads.forEach((head, j) => {
         if (j === i) head.setAttribute("aria-sort", up ? "ascending" : "descending");
         else head.removeAttribute("aria-sort");
         const button = head.querySelector(".sort");
-        button.textContent = j === i ? (up ? "▲" : "▼") : "↕";
+        if (button) button.textContent = j === i ? (up ? "▲" : "▼") : "↕";
       });
       return i;
     };
-    const filter = () => {
-      const words = (input ? input.value : "").toLowerCase().split(/\s+/).filter(Boolean);
+    const turn = (head) => {
+      const first = "text" in head.dataset || head.dataset.first === "up" ? "ascending" : "descending";
+      const now = head.getAttribute("aria-sort");
+      const next = !now ? first : now === first ? (first === "ascending" ? "descending" : "ascending") : "";
+      const up = next === "ascending";
+      sort(next ? head.dataset.k : "", up);
+      set({ [key("sort")]: next && (up ? "" : "-") + head.dataset.k });
+      sorted = next ? `Sorted by ${title(head)}, ${next}.` : "In the original order.";
+      tell();
+    };
+    if (order.length > 1) {
+      for (const head of heads) {
+        const button = make("button", { type: "button", class: "sort", "aria-label": `Sort by ${title(head)}` }, "↕");
+        head.prepend(button);
+        head.addEventListener("click", (event) => {
+          if (event.target === button || !event.target.closest("a, [title]")) turn(head);
+        });
+      }
+    }
+
+    // Filters: the words of a row, and what tells rows apart
+    const texts = heads.flatMap((head, i) => ("text" in head.dataset ? [i] : []));
+    const value = (row, facet) => {
+      if (facet in row.dataset) return row.dataset[facet];
+      const i = column(facet);
+      return i < 0 ? "" : row.cells[i].dataset.v ?? label(row, i);
+    };
+    const tests = [];
+    const none = make("p", { class: "quiet", hidden: true }, `None of the ${noun} matches.`);
+    const clear = make("button", { type: "button", hidden: true }, "Clear filters");
+    const apply = () => {
+      const wanted = tests.map((test) => test()).filter(Boolean);
       let shown = 0;
       for (const row of order) {
-        const text = texts.map((i) => row.cells[i].textContent).join(" ").toLowerCase();
-        row.hidden = !words.every((word) => text.includes(word));
-        shown += !row.hidden;
+        const keep = wanted.every((test) => test(row));
+        if (row.hidden === keep) row.hidden = !keep;
+        shown += keep;
       }
-      return words.length ? `${shown} of ${order.length} rows` : "";
+      counted = wanted.length ? `${shown} of ${order.length} ${noun}.` : "";
+      clear.hidden = !wanted.length;
+      none.hidden = shown > 0;
+      table.classList.toggle("filtered", wanted.length > 0);
+      tell();
     };
-
-    for (const head of heads) {
-      const name = head.querySelector(".head").textContent.trim();
-      const button = make("button", { type: "button", class: "sort", "aria-label": `Sort by ${name}` }, "↕");
-      button.addEventListener("click", () => {
-        const first = "text" in head.dataset || head.dataset.first === "up" ? "ascending" : "descending";
-        const now = head.getAttribute("aria-sort");
-        const next = !now ? first : now === first ? (first === "ascending" ? "descending" : "ascending") : "";
-        const up = next === "ascending";
-        sort(next ? head.dataset.k : "", up);
-        set({ [key("sort")]: next && (up ? "" : "-") + head.dataset.k });
-        status.textContent = next ? `Sorted by ${name}, ${next}.` : "In the original order.";
+    const resets = [];
+    const byWords = () => {
+      const input = make("input", { type: "search", "aria-label": `Filter rows by their texts`, placeholder: `Filter ${noun}` });
+      const known = new Map();
+      const text = (row) => {
+        if (!known.has(row)) known.set(row, fold(texts.map((i) => row.cells[i].textContent).join(" ")));
+        return known.get(row);
+      };
+      tests.push(() => {
+        const words = fold(input.value).split(/\s+/).filter(Boolean);
+        return words.length ? (row) => words.every((word) => text(row).includes(word)) : null;
       });
-      head.prepend(button);
-    }
-    if (input) {
       input.value = get(key("q"));
-      input.addEventListener("input", () => {
-        status.textContent = filter();
-        set({ [key("q")]: input.value });
+      input.addEventListener("input", () => { apply(); set({ [key("q")]: input.value }); });
+      resets.push(() => { input.value = ""; set({ [key("q")]: "" }); });
+      bar.append(input);
+    };
+    const byChoice = (facet) => {
+      const counts = new Map();
+      for (const row of order) {
+        const found = value(row, facet);
+        counts.set(found, (counts.get(found) || 0) + 1);
+      }
+      if (counts.size < 2) return;
+      const wanted = new Set(all(key(facet)));
+      const entries = [...counts].sort(([a], [b]) => (a === "") - (b === "") || collator.compare(a, b))
+        .map(([found, count]) => ({ key: found, text: found || "unknown", note: String(count) }));
+      const show = () => {
+        const picked = made.picked();
+        made.summary.textContent = picked.length ? `${LABELS[facet]}: ${picked.length === 1 ? picked[0] || "unknown" : `${picked.length} of ${entries.length}`}` : LABELS[facet];
+        made.element.classList.toggle("on", picked.length > 0);
+      };
+      const made = chooser({
+        label: LABELS[facet],
+        entries,
+        on: (name) => wanted.has(name || "unknown") || wanted.has(name),
+        act: [["None", false]],
+        changed: () => { show(); apply(); set({ [key(facet)]: made.picked().map((name) => name || "unknown") }); },
       });
-      status.textContent = filter();
+      tests.push(() => {
+        const picked = new Set(made.picked());
+        return picked.size ? (row) => picked.has(value(row, facet)) : null;
+      });
+      resets.push(() => { for (const box of made.boxes) box.checked = false; show(); set({ [key(facet)]: "" }); });
+      show();
+      bar.append(made.element);
+    };
+    const bySize = () => {
+      const sizes = new Set(order.map((row) => value(row, "size")));
+      if (sizes.size < 2) return;
+      const [low, high] = ["from", "to"].map((word) => make("input", { type: "text", class: "size", "aria-label": `Parameters ${word}`, placeholder: word === "from" ? "from 1B" : "to 70B", autocomplete: "off" }));
+      const limit = (input) => {
+        const found = parameters(input.value);
+        input.toggleAttribute("aria-invalid", false);
+        if (input.value.trim() && found === null) input.setAttribute("aria-invalid", "true");
+        return found;
+      };
+      tests.push(() => {
+        const from = limit(low), to = limit(high);
+        if (from === null && to === null) return null;
+        return (row) => {
+          const size = Number(value(row, "size"));
+          return size > 0 && size >= (from ?? 0) && size <= (to ?? Infinity);
+        };
+      });
+      const keep = () => {
+        const text = low.value.trim() || high.value.trim() ? `${low.value.trim()}..${high.value.trim()}` : "";
+        set({ [key("size")]: text });
+      };
+      [low.value, high.value = ""] = get(key("size")).split("..");
+      for (const input of [low, high]) input.addEventListener("input", () => { apply(); keep(); });
+      resets.push(() => { low.value = ""; high.value = ""; keep(); });
+      bar.append(make("span", { class: "sizes", role: "group", "aria-label": "Size in parameters" }, "Size ", low, high));
+    };
+    if (order.length > 5) byWords();
+    for (const facet of order.length > 1 ? (data.facets || "").split(" ").filter(Boolean) : []) {
+      if (facet === "size") bySize(); else byChoice(facet);
     }
+    clear.addEventListener("click", () => { for (const reset of resets) reset(); apply(); });
+
+    // Columns
+    const choosable = heads.slice(Number(data.fixed || heads.length));
+    if (choosable.length > 2) {
+      const names = choosable.map((head) => head.dataset.k);
+      const hidden = new Set();
+      const listed = (name) => get(key(name)).split(" ").filter(Boolean);
+      const only = listed("cols"), without = listed("hide");
+      for (const name of names) if (only.length ? !only.includes(name) : without.includes(name)) hidden.add(name);
+      if (hidden.size === names.length) hidden.clear();
+      const show = (name) => {
+        const i = column(name), off = hidden.has(name);
+        heads[i].hidden = off;
+        for (const row of order) row.cells[i].hidden = off;
+      };
+      const words = () => {
+        made.summary.textContent = hidden.size ? `Columns: ${names.length - hidden.size} of ${names.length}` : "Columns";
+        made.element.classList.toggle("on", hidden.size > 0);
+      };
+      const made = chooser({
+        label: "Columns",
+        entries: choosable.map((head) => ({ key: head.dataset.k, text: title(head), note: head.dataset.m && head.dataset.m !== title(head) ? head.dataset.m : "" })),
+        on: (name) => !hidden.has(name),
+        act: [["All", true], ["None", false]],
+        note: heads.some((head) => head.dataset.k === "win") ? "A hidden column still counts in the mean win rate." : "",
+        changed: () => {
+          for (const box of made.boxes) {
+            if (box.checked !== hidden.has(box.value)) continue;
+            if (box.checked) hidden.delete(box.value); else hidden.add(box.value);
+            show(box.value);
+          }
+          words();
+          hint();
+          const kept = names.filter((name) => !hidden.has(name)).join(" "), gone = [...hidden].join(" ");
+          set({ [key("cols")]: gone && kept && kept.length < gone.length ? kept : "", [key("hide")]: gone && !(kept && kept.length < gone.length) ? gone : "" });
+        },
+      });
+      words();
+      for (const name of hidden) show(name);
+      bar.append(made.element);
+    }
+    bar.append(clear, status);
+    if (!bar.querySelector("input, details") && order.length < 2) bar.remove();
+    region.after(none);
+
+    // What is focused is not under the sticky head and column; a fading edge says that there is more.
+    const hint = () => {
+      region.classList.toggle("more", region.scrollLeft + region.clientWidth < region.scrollWidth - 4);
+    };
+    const measure = () => {
+      region.style.scrollPadding = `${table.tHead.offsetHeight + 4}px 12px 12px ${heads[0].offsetWidth + 8}px`;
+      hint();
+    };
+    region.addEventListener("scroll", hint, { passive: true });
+    addEventListener("resize", measure, { passive: true });
+
     const wanted = get(key("sort"));
-    if (wanted) sort(wanted.replace(/^-/, ""), !wanted.startsWith("-"));
+    if (wanted && sort(wanted.replace(/^-/, ""), !wanted.startsWith("-")) >= 0) {
+      sorted = `Sorted by ${title(heads[column(wanted.replace(/^-/, ""))])}, ${wanted.startsWith("-") ? "descending" : "ascending"}.`;
+    }
+    apply();
+    measure();
   };
+
+  // A leaderboard's cell says what it is when somebody asks: from its column's head and its own few data.
+  const describe = (event) => {
+    const link = event.target.closest?.("table.matrix td > a:not([title])");
+    if (!link) return;
+    const cell = link.parentNode;
+    const head = cell.closest("table").tHead.rows[0].cells[cell.cellIndex];
+    const [scored, asked] = (cell.dataset.n || head.dataset.n || "").split("/");
+    const [low, high] = (cell.dataset.i || "").split(" ");
+    const run = /runs\/([^/]+)\//.exec(link.getAttribute("href"));
+    const more = cell.querySelector("small a");
+    link.title = [
+      `${head.dataset.m || "value"} ${link.textContent}`,
+      high && `95 % interval ${low} to ${high}`,
+      asked && `${scored} of ${asked} observations scored`,
+      more && `${more.textContent.slice(1)} other run${more.textContent === "+1" ? "" : "s"} not shown here`,
+      "r" in cell.dataset && "as reported by its source",
+      run && `run ${run[1]}`,
+    ].filter(Boolean).join("; ");
+  };
+  for (const name of ["pointerover", "focusin"]) document.addEventListener(name, describe, true);
+
   document.querySelectorAll("table[data-sortable]").forEach(enhance);
+
+  // Tabs of like tables keep the filters.
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.(".tabs a");
+    if (!link) return;
+    const kept = new URLSearchParams();
+    for (const name of ["q", "creator", "size", "access"]) for (const found of all(name)) kept.append(name, found);
+    link.search = kept.toString();
+  });
 })();

@@ -359,10 +359,9 @@ def test_a_cell_tells_value_interval_and_how_many_were_scored(
 ) -> None:
     cells = re.findall(r"<td[^>]*>.*?</td>", pages["index.html"], re.DOTALL)
     partly = next(c for c in cells if "240/360" in c)
-    assert "95 % interval" in partly
-    assert "240 of 360 observations scored" in partly
+    assert re.search(r'data-i="0\.\d\d 0\.\d\d" data-n="240/360"', partly)
     assert 'href="runs/r0000000300000000/index.html"' in partly
-    assert '<svg class="ci"' in partly
+    assert re.search(r'class="h\d ci a\d+ b\d+"', partly)
     hole = next(c for c in cells if "·" in c)
     assert "data-v" not in hole
     assert 'title="not run: this model was not run here"' in hole
@@ -377,7 +376,7 @@ def test_a_cell_tells_value_interval_and_how_many_were_scored(
 
 def test_bands_are_brackets_at_the_left(pages: dict[str, str]) -> None:
     classes = re.findall(
-        r'<tr(?: class="band-(\w+)")?><th scope="row"', pages["index.html"]
+        r'<tr(?: class="band-(\w+)")?(?: data-[^>]*)?><th scope="row"', pages["index.html"]
     )
     assert classes == ["first", "last", "", "first", "mid", "last", "first", "last"]
 

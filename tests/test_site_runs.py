@@ -131,9 +131,9 @@ def row(coverage: float, over: int, columns: int) -> LeaderboardRow:
 
 def test_coverage_stands_beside_the_win_rate_where_it_is_not_full() -> None:
     assert win_view(row(1.0, 6, 6), "scenario").part == "over 6"
-    assert win_view(row(5 / 6, 5, 6), "scenario").part == "over 5; 5 of 6 scenarios"
+    assert win_view(row(5 / 6, 5, 6), "scenario").part == "over 5; 5 of 6"
     shown = win_view(row(5 / 6, 4, 6))
-    assert shown.part == "over 4; 5 of 6 columns"
+    assert shown.part == "over 4; 5 of 6"
     assert shown.title == "mean win rate over 4 columns; a value in 5 of 6 columns"
 
 
@@ -143,13 +143,13 @@ def test_a_table_of_several_columns_for_a_scenario_counts_columns() -> None:
     site = SiteMap([], [], [], [])
     made = board(shown.columns, rows, site, "x.html", "")
     assert made.rows[0].win
-    assert made.rows[0].win.part == "over 4; 2 of 4 scenarios"
+    assert made.rows[0].win.part == "over 4; 2 of 4"
     twice = tuple(
         structs.replace(c, scenario=shown.columns[0].scenario) for c in shown.columns
     )
     made = board(twice, rows, site, "x.html", "")
     assert made.rows[0].win
-    assert made.rows[0].win.part == "over 4; 2 of 4 columns"
+    assert made.rows[0].win.part == "over 4; 2 of 4"
 
 
 # ---- Equal values

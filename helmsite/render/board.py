@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 WIDTH = 24.0
 NARROW = 0.4
 RUNS = "runs-here"
+DECIMAL = re.compile(r"\d{1,15}(\.\d+)?")
 ARROWS = {True: ("↑", "higher is better"), False: ("↓", "lower is better")}
 Range = tuple[float, float]
 
@@ -148,7 +151,46 @@ def cell_view(
         bar=bar(cell, scale),
         part=f"{cell.n_scored:,}/{cell.n_asked:,}" if partial else "",
         more=_more(cell, others),
+        ends=_ends(cell, form),
+        counted=f"{cell.n_scored:,}/{cell.n_asked:,}" if cell.n_asked else "",
+        reported=cell.origin == "reported",
+        exact=repr(round(cell.value, 9)),
     )
+
+
+def _ends(cell: Cell, form: str) -> str:
+    if cell.ci_low is None or cell.ci_high is None:
+        return ""
+    return f"{formats.rough(cell.ci_low, form)} {formats.rough(cell.ci_high, form)}"
+
+
+def lean(
+    heads: Sequence[ColumnView], rows: Sequence[Sequence[CellView]]
+) -> tuple[list[ColumnView], list[list[CellView]]]:
+    """Return columns and cells without what a reader can put together from both.
+
+    A column says how many observations its cells usually rest on; the cells that rest
+    on as many don't. A cell has its exact number only where its text is none, or where
+    another one's text is the same and its number is not.
+    """
+    columns, kept = [], [list(row) for row in rows]
+    for i, head in enumerate(heads):
+        cells = [row[i] for row in rows if row[i].sort]
+        usual = Counter(c.counted for c in cells).most_common(1)
+        counted = usual[0][0] if usual else ""
+        columns.append(structs.replace(head, counted=counted))
+        exact: dict[str, set[str]] = {}
+        for cell in cells:
+            exact.setdefault(cell.text, set()).add(cell.exact)
+        for row in kept:
+            cell = row[i]
+            told = DECIMAL.fullmatch(cell.text) and len(exact[cell.text]) == 1
+            row[i] = structs.replace(
+                cell,
+                counted="" if cell.counted == counted else cell.counted,
+                exact="" if told else cell.exact,
+            )
+    return columns, kept
 
 
 def column_view(column: Column, href: str, by: str) -> ColumnView:
@@ -166,9 +208,8 @@ def column_view(column: Column, href: str, by: str) -> ColumnView:
     else:
         title, note = scenario, f"{metric} · {detail}" if detail else metric
     key = [column.scenario.name, column.metric.name, column.split, *extra]
-    return ColumnView(
-        slug("~".join(k for k in key if k)), title, note, href, mark, words
-    )
+    short = slug("~".join(k for k in key if k))
+    return ColumnView(short, title, note, href, mark, words, metric)
 
 
 def bands(rows: Sequence[LeaderboardRow]) -> list[str]:
@@ -196,7 +237,7 @@ def win_view(row: LeaderboardRow, noun: str = "column") -> CellView:
         text=formats.value(row.win_rate, "share"),
         sort=repr(round(row.win_rate, 9)),
         title=f"mean win rate over {formats.count(over, 'column')}; a value in {has}",
-        part=f"over {over}" if filled == of else f"over {over}; {has}",
+        part=f"over {over}" if filled == of else f"over {over}; {filled} of {of}",
     )
 
 
@@ -227,9 +268,9 @@ def board(
     ]
     each = len({c.scenario.name for c in columns}) == len(columns)
     noun = "scenario" if each and by == "scenario" else "column"
-    views = []
-    for row, place in zip(rows, bands(rows), strict=True):
-        cells = tuple(
+    table = []
+    for row in rows:
+        cells = [
             cell_view(
                 cell,
                 column.metric,
@@ -238,17 +279,32 @@ def board(
                 runs_of(site, path, column.scenario.name, row.card),
             )
             for cell, column, scale in zip(row.cells, columns, scales, strict=True)
-        )
+        ]
         if by == "metric":
             rest = (structs.replace(c, more=None) if c.sort else c for c in cells[1:])
-            cells = (*cells[:1], *rest)
-        name = plain(row.card.title or row.card.name)
-        href = link(path, site.model(row.card.name))
-        views.append(
-            RowView(name, href, model_note(row.card), cells, place, win_view(row, noun))
+            cells = [*cells[:1], *rest]
+        table.append(cells)
+    heads, table = lean(
+        [
+            column_view(c, link(path, site.scenario(c.scenario.name)), by)
+            for c in columns
+        ],
+        table,
+    )
+    views = [
+        RowView(
+            title=plain(row.card.title or row.card.name),
+            href=link(path, site.model(row.card.name)),
+            note=model_note(row.card),
+            cells=tuple(cells),
+            band=place,
+            win=win_view(row, noun),
+            creator=plain(row.card.creator),
+            size=formats.parameters(row.card.num_parameters),
+            parameters=str(row.card.num_parameters or ""),
+            access=row.card.access,
         )
-    heads = [
-        column_view(c, link(path, site.scenario(c.scenario.name)), by) for c in columns
+        for row, place, cells in zip(rows, bands(rows), table, strict=True)
     ]
     kinds = {c.missing or "not run" for r in rows for c in r.cells if c.value is None}
     return Board(

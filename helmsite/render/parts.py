@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from markupsafe import Markup
 
 from helmsite.schema import Record
@@ -44,11 +46,20 @@ class Bar(Record, frozen=True):
     high: float
     point: float
 
+    @property
+    def steps(self) -> str:
+        """The classes that draw it: `ci`, `a` with its left end, `b` with its right one."""
+        return f"ci a{math.floor(self.low)} b{math.ceil(self.high)}"
+
 
 class CellView(Record, frozen=True):
     """A table's cell. `sort` is its number as text, '' for a hole (sorted last).
 
     `more` leads to the runs that could have filled the cell and are not shown in it.
+    In a leaderboard a cell's words are put together when somebody asks for them, from
+    the column's and these: `ends` of the interval, `counted` (scored/asked, where that
+    is not the column's), `reported` by the source; and `exact` is the number to sort by
+    where the text does not tell it.
     """
 
     text: str
@@ -60,10 +71,17 @@ class CellView(Record, frozen=True):
     bar: Bar | None = None
     part: str = ""
     more: Link | None = None
+    ends: str = ""
+    counted: str = ""
+    reported: bool = False
+    exact: str = ""
 
 
 class ColumnView(Record, frozen=True):
-    """A table's column; `key` names it in addresses, `arrow` shows the good direction."""
+    """A table's column; `key` names it in addresses, `arrow` shows the good direction.
+
+    `metric` is what its cells are values of, `counted` the usual scored/asked of them.
+    """
 
     key: str
     title: str
@@ -71,10 +89,15 @@ class ColumnView(Record, frozen=True):
     href: str = ""
     arrow: str = ""
     direction: str = ""
+    metric: str = ""
+    counted: str = ""
 
 
 class RowView(Record, frozen=True):
-    """A model's line. `band` is its place in a rank band: first, mid, last or ''."""
+    """A model's line. `band` is its place in a rank band: first, mid, last or ''.
+
+    `creator`, `size` (and as a number in `parameters`) and `access` tell of the model.
+    """
 
     title: str
     href: str
@@ -82,6 +105,10 @@ class RowView(Record, frozen=True):
     cells: tuple[CellView, ...]
     band: str = ""
     win: CellView | None = None
+    creator: str = ""
+    size: str = ""
+    parameters: str = ""
+    access: str = ""
 
 
 class Board(Record, frozen=True):

@@ -148,7 +148,7 @@ def test_sorting_and_filter_survive_a_reload(open_page: Open) -> None:
     page.reload()
     assert column(page, "model") == before
     assert len(before) == 2
-    assert "2 of 8 rows" in page.locator(".filter").first.inner_text()
+    assert "2 of 8 models" in page.locator(".filter").first.inner_text()
 
 
 def test_the_reason_of_a_hole_shows_on_focus_and_on_tap(open_page: Open) -> None:
