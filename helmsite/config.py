@@ -11,6 +11,7 @@ import msgspec
 
 from helmsite.errors import ConfigError, suggest
 from helmsite.schema import (
+    Contamination,
     Method,
     ModelCard,
     Record,
@@ -45,6 +46,7 @@ class SiteConfig(Record, frozen=True):
     groups: dict[str, GroupConfig] = {}
     pinned_methods: dict[str, Method] = {}
     overrides: str = ""
+    contamination: dict[str, tuple[Contamination, ...]] = {}
     size_budget_mb: int = 800
 
 
@@ -163,7 +165,8 @@ def load_project(folder: Path) -> Project:
     file = _project_file(folder, problems)
     _check_groups(file.site, str(folder / CONFIG_NAME), problems)
     models = _models(file, folder)
-    _check_contamination(file, str(folder / CONFIG_NAME), problems)
+    site = _informed(file)
+    _check_contamination(site, str(folder / CONFIG_NAME), problems)
     suites = _suites(folder, models, problems)
     if problems:
         raise ConfigError(
@@ -172,7 +175,7 @@ def load_project(folder: Path) -> Project:
     return Project(
         root=str(folder),
         archive=_placed(file.archive.root, folder),
-        site=file.site,
+        site=site,
         models=models,
         suites=suites,
         data=tuple(_placed(each, folder) for each in file.scenarios.data),
@@ -211,11 +214,18 @@ def _check_groups(site: SiteConfig, where: str, problems: list[str]) -> None:
         )
 
 
-def _check_contamination(file: _ProjectFile, where: str, problems: list[str]) -> None:
-    for name, model in file.models.items():
+def _informed(file: _ProjectFile) -> SiteConfig:
+    """Return the site's settings with what its models' cards say of contamination."""
+    known = {n: m.contamination for n, m in file.models.items() if m.contamination}
+    told = {**known, **file.site.contamination}
+    return msgspec.structs.replace(file.site, contamination=dict(sorted(told.items())))
+
+
+def _check_contamination(site: SiteConfig, where: str, problems: list[str]) -> None:
+    for name, known in site.contamination.items():
         _check_entries(
-            [known.scenario for known in model.contamination],
-            f"models.{name}.contamination",
+            [each.scenario for each in known],
+            f"contamination of {name}",
             lambda _: where,
             problems,
         )

@@ -369,6 +369,18 @@ def test_a_card_tells_what_is_known_of_contamination(tmp_path: Path) -> None:
     assert (weak.scenario, weak.evidence, weak.note) == ("knowledge", "weak", "")
 
 
+def test_the_site_knows_of_contamination_of_models_of_its_own_and_of_others(
+    tmp_path: Path,
+) -> None:
+    other = '[[site.contamination."b/c"]]\nscenario = "x"\nevidence = "weak"\n'
+    write(tmp_path, "helmsite.toml", CONTAMINATED + other)
+    site = load_project(tmp_path).site
+    assert [(n, len(known)) for n, known in site.contamination.items()] == [
+        ("a", 2),
+        ("b/c", 1),
+    ]
+
+
 @pytest.mark.parametrize(
     ("wrong", "expected"),
     [

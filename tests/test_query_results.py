@@ -12,7 +12,7 @@ from helmsite.archive import Archive
 from helmsite.config import GroupConfig, SiteConfig
 from helmsite.errors import ArchiveError, ConfigError
 from helmsite.query import Results, statistics, summarise
-from helmsite.schema import AdapterSpec, Contamination, MetricFacts, ModelCard
+from helmsite.schema import AdapterSpec, Contamination, MetricFacts
 from tests.query_runs import EM, SECONDS, make_run
 
 
@@ -757,9 +757,7 @@ def test_what_became_known_of_contamination_replaces_what_was_archived(archive):
     make_run(archive, "boolq", "a", [1, 0])
     make_run(archive, "boolq", "b", [1, 0])
     known = (Contamination("boolq", "strong", "It was trained on it."),)
-    cards = {"a": ModelCard("a", "Another title", contamination=known)}
-    with Results(archive, SiteConfig(), None, cards) as found:
+    with results(archive, contamination={"a": known}) as found:
         shown = {row.card.name: row.card for row in found.leaderboard("all").rows}
         assert shown["a"].contamination == found.model("a").card.contamination == known
-        assert shown["a"].title != "Another title"
         assert not shown["b"].contamination

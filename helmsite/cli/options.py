@@ -67,9 +67,7 @@ def results(archive: Archive, project: Project) -> Results:
     """Return an archive's aggregates, with their cache in the user's cache folder."""
     from helmsite.query import Results
 
-    cache = archive.cache_folder / "aggregates.duckdb"
-    cards = {name: model.card for name, model in project.models.items()}
-    return Results(archive, project.site, cache, cards)
+    return Results(archive, project.site, archive.cache_folder / "aggregates.duckdb")
 
 
 def place(function: Callable[..., Any]) -> Callable[..., Any]:

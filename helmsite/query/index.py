@@ -14,12 +14,12 @@ from helmsite.query.sql import query
 from helmsite.schema import MetricFacts, parse_entry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     import duckdb
 
     from helmsite.config import SiteConfig
-    from helmsite.schema import Manifest, ModelCard, ScenarioFacts
+    from helmsite.schema import Contamination, Manifest, ModelCard, ScenarioFacts
 
 ACCURACY, CALIBRATION, EFFICIENCY = "accuracy", "calibration", "efficiency"
 WORST = ("robustness", "fairness")
@@ -63,8 +63,7 @@ class Index:
     Args:
         connection: the cache; a table `entry` is added to it.
         manifests: every run, sorted by run_id.
-        site: groups and pinned methods.
-        cards: the project's own cards; their contamination is newer than the archive's.
+        site: groups, pinned methods, and what became known of models since their runs.
     """
 
     def __init__(
@@ -72,7 +71,6 @@ class Index:
         connection: duckdb.DuckDBPyConnection,
         manifests: Sequence[Manifest],
         site: SiteConfig,
-        cards: Mapping[str, ModelCard] | None = None,
     ) -> None:
         self.site = site
         self.manifests = {m.run_id: m for m in manifests}
@@ -88,7 +86,7 @@ class Index:
                 known.setdefault(facts.name, facts)
         self.scenarios = dict(sorted(self.scenarios.items(), key=_by_title))
         self.cards = {
-            name: _informed(card, cards or {})
+            name: _informed(card, site.contamination.get(name, ()))
             for name, card in sorted(self.cards.items())
         }
         connection.register("entry", self._entries())
@@ -259,10 +257,9 @@ class Index:
         return name
 
 
-def _informed(card: ModelCard, cards: Mapping[str, ModelCard]) -> ModelCard:
+def _informed(card: ModelCard, known: tuple[Contamination, ...]) -> ModelCard:
     """Return an archived card with what the project knows of contamination by now."""
-    own = cards[card.name].contamination if card.name in cards else ()
-    return structs.replace(card, contamination=own) if own else card
+    return structs.replace(card, contamination=known) if known else card
 
 
 def _by_title(item: tuple[str, ScenarioFacts]) -> tuple[str, str]:

@@ -27,7 +27,7 @@ from helmsite.query.rows import (
 from helmsite.query.views import first_request, instance_views, one_instance
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
     from types import TracebackType
 
@@ -49,19 +49,12 @@ class Results:
         archive: where the runs are.
         site: groups of scenarios and pinned methods.
         cache: file of the cache; None keeps it in memory.
-        cards: the project's model cards, for what became known since the runs.
     """
 
-    def __init__(
-        self,
-        archive: Archive,
-        site: SiteConfig,
-        cache: Path | None,
-        cards: Mapping[str, ModelCard] | None = None,
-    ) -> None:
+    def __init__(self, archive: Archive, site: SiteConfig, cache: Path | None) -> None:
         self._archive = archive
         self._connection = open_cache(archive, cache)
-        self._index = Index(self._connection, archive.manifests(), site, cards)
+        self._index = Index(self._connection, archive.manifests(), site)
         self._outcomes = Outcomes(self._connection, archive)
 
     def __enter__(self) -> Results:

@@ -66,7 +66,8 @@ def tables(
     metrics = {m.name: m for m in manifest.metrics}
     first = main.name if main else ""
     ordered = sorted(stats, key=_order(manifest, first))
-    told, described = [], []
+    told: list[Stat] = []
+    described: list[Stat] = []
     for stat in ordered:
         facts = metrics.get(stat.metric)
         general = facts and stat.metric != first and boards.describes(facts)
