@@ -1,7 +1,9 @@
 """Instances as a page shows them: in order, each verdict where it belongs."""
 
 import multiprocessing
+import random
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from helmsite.archive import Archive, RunFiles, rows, tables
+from helmsite.archive.store import Store
 from helmsite.config import SiteConfig
 from helmsite.errors import ArchiveError
 from helmsite.query import Results, views
@@ -21,6 +24,7 @@ from helmsite.schema import (
     Request,
     Score,
 )
+from tests.archive_cases import manifest
 from tests.query_runs import make_run
 
 if TYPE_CHECKING:
@@ -79,6 +83,36 @@ def test_instances_are_streamed(archive, monkeypatch):
         assert sum(1 for _ in stream) == 2399
         assert set(taken.values()) == {2400}
     assert next(Results(archive, SiteConfig(), None).instances(identifier)) == expected
+
+
+def test_a_large_row_group_is_read_as_it_is_needed(archive, monkeypatch):
+    """One row group of 25 MB: the first instances take the pages that hold them."""
+    made = manifest()
+    draw = random.Random(1)
+    long = [
+        Instance(f"id{i}", draw.randbytes(10_000).hex(), position=i)
+        for i in range(2500)
+    ]
+    archive.write_run(made, long, ())
+    sizes = []
+    whole = Store.open
+
+    @contextmanager
+    def watched(store, relative):
+        with whole(store, relative) as stream:
+            read = stream.read
+            monkeypatch.setattr(
+                stream, "read", lambda n=-1: sizes.append(n) or read(n), raising=False
+            )
+            yield stream
+
+    monkeypatch.setattr(Store, "open", watched)
+    stream = archive.run(made.run_id).instances()
+    assert next(stream) == long[0]
+    size = Path(archive.file(made.run_id, "instances")).stat().st_size
+    assert size > 24_000_000
+    assert 0 < sum(sizes) < size / 2
+    assert list(stream) == long[1:]
 
 
 def test_the_first_request_is_decoded_alone(archive, monkeypatch):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import accumulate, chain, islice
+from itertools import accumulate, chain, islice, repeat
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -75,9 +75,13 @@ def nested(
 
 def unnest(column: pa.ListArray, items: Iterable[Any]) -> Iterator[Any]:
     """Yield a tuple of items for each list of a column, None for a null."""
+    if column.null_count == len(column):
+        return repeat(None, len(column))
     rest = iter(items)
-    for length in column.value_lengths().to_pylist():
-        yield None if length is None else tuple(islice(rest, length))
+    return (
+        None if length is None else tuple(islice(rest, length)) if length else ()
+        for length in column.value_lengths().to_pylist()
+    )
 
 
 def _struct(kind: pa.StructType, *columns: Sequence[Any]) -> pa.StructArray:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _BATCH = 1000
 _PIECE = 500
-_BUFFER = 1 << 20
+_BUFFER = 1 << 18
 
 Item = TypeVar("Item")
 
@@ -110,13 +110,16 @@ def _holds(ids: pa.Table, wanted: pa.Scalar[Any]) -> bool:
 def pieces(store: Store, source: Source, count: int = _PIECE) -> Iterator[pa.Table]:
     """Yield a file's rows in order, at most `count` at a time.
 
-    Memory stays flat whatever the size of the row groups: pages are read as they come.
+    Memory stays flat: the pages of a local file are read as they come, however large its
+    row groups are; a remote one is fetched a row group at a time.
     """
-    with opened(store, source, buffer_size=_BUFFER) as file:
-        for batch in file.iter_batches(count):
-            piece = pa.Table.from_batches([batch])
-            sound.refuse(piece)
-            yield piece
+    ways = {"pre_buffer": store.local is None, "buffer_size": _BUFFER}
+    with opened(store, source, **ways) as file:
+        for group in range(file.num_row_groups):
+            for batch in file.iter_batches(count, [group], use_threads=False):
+                piece = pa.Table.from_batches([batch])
+                sound.refuse(piece)
+                yield piece
 
 
 def stream(

@@ -190,8 +190,13 @@ class _Columns:
 
     def json(self, name: str, empty: Any = None) -> Iterable[Any]:
         """Yield what the JSON of each row says, a new empty object where it is NULL."""
-        for text in self.plain(name):
-            yield columns.from_json(text, {} if empty is None else empty)
+        column = self._table.column(name)
+        if column.null_count == len(column):
+            return ({} if empty is None else empty for _ in range(len(column)))
+        return (
+            columns.from_json(text, {} if empty is None else empty)
+            for text in column.to_pylist()
+        )
 
 
 def _attributes(pairs: Iterable[tuple[str, list[str]]]) -> dict[str, tuple[str, ...]]:
