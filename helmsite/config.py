@@ -48,6 +48,7 @@ class SiteConfig(Record, frozen=True):
     overrides: str = ""
     contamination: dict[str, tuple[Contamination, ...]] = {}
     size_budget_mb: int = 800
+    text_search: bool = True
 
 
 class ModelConfig(Record, frozen=True):

@@ -1,192 +1,303 @@
 "use strict";
-// The finder: filters the instances of all pages of a run by its score index.
+// The finder: loads a run's score index when it is asked for, keeps the state in the
+// address, and steps through what matches.
 (() => {
-  const { make, get, set, shown, pointed } = helmsite;
-  const WORDS = { 1: ["✓", "right"], 0: ["✗", "wrong"], p: ["◐", "partly right"], f: ["!", "failed"], "-": ["–", "not scored"], n: ["", "scored"] };
-  const KINDS = { 1: "right", 0: "wrong", p: "partly", f: "failed", "-": "missing", n: "number" };
-  const KEYS = ["id", "show", "split", "group", "pert", "trial", "sort"];
-  const PER_LIST = 50;
+  const { make, pointed, findForm, findList, asked, entries, markWords, FINDER_KEYS } = helmsite;
+  const box = document.getElementById("finder");
+  if (!box) return;
+  const AT_ONCE = 300_000; // bytes of an index that a run's page loads unasked
+  const here = Number(box.dataset.page || 0);
+  const size = Number(box.dataset.size || 0);
+  const list = [...document.querySelectorAll("#articles > article")];
+  const fragment = (id) => `#${encodeURIComponent(id)}`;
+  const plural = (n, word) => `${n.toLocaleString("en")} ${word}${n === 1 ? "" : "s"}`;
+  const params = () => new URLSearchParams(location.search);
+  const hasState = () => FINDER_KEYS.some((key) => params().get(key));
 
-  helmsite.index = (index) => {
-    const box = document.getElementById("finder");
-    if (!box) return;
-    const here = Number(box.dataset.page || 0);
-    const count = index.ids.length;
-    const page = (row) => {
-      let low = 0, high = index.starts.length - 1;
-      while (low < high) {
-        const middle = (low + high + 1) >> 1;
-        if (index.starts[middle] <= row) low = middle; else high = middle - 1;
-      }
-      return low + 1;
-    };
-    const anchor = (row) => index.anchors[row] || `i-${index.ids[row]}`;
-    const codes = (row, trial) => {
-      const all = index.codes[row];
-      const at = trial === "" ? -1 : index.trials.indexOf(Number(trial));
-      return at < 0 ? all : all[at] || "-";
-    };
-    const state = () => Object.fromEntries(KEYS.map((key) => [key, get(key)]));
-    const matches = (s) => {
-      const split = index.splits.indexOf(s.split);
-      const pert = s.pert === "original" ? index.perts.indexOf("") : index.perts.indexOf(s.pert);
-      const group = index.groups.indexOf(s.group);
-      const words = s.id.toLowerCase();
-      const code = Object.keys(WORDS).find((c) => WORDS[c][1] === s.show);
-      const rows = [];
-      for (let row = 0; row < count; row += 1) {
-        if (words && !index.ids[row].toLowerCase().includes(words)) continue;
-        if (s.split && index.split[row] !== split) continue;
-        if (s.pert && index.pert[row] !== pert) continue;
-        if (s.group && !index.sets[index.set[row]].includes(group)) continue;
-        const own = codes(row, s.trial);
-        if (s.show === "trials disagree" ? new Set(own).size < 2 : s.show && !own.includes(code)) continue;
-        rows.push(row);
-      }
-      return rows;
-    };
-    const ordered = (rows, by) => {
-      if (!by) return rows;
-      const up = by === "lowest";
-      const value = (row) => index.values[row];
-      return rows.sort((a, b) => {
-        const x = value(a), y = value(b);
-        if (x === null || y === null) return (x === null) - (y === null) || a - b;
-        return (up ? x - y : y - x) || a - b;
-      });
-    };
+  // ---- What is there before anything is loaded.
+  const open = make("button", { type: "button", "aria-expanded": "false", "aria-controls": "finder-form" }, "Filter and search");
+  const trouble = make("p", { class: "warning", role: "alert", hidden: true });
+  const panel = make("div", { id: "finder-form", hidden: true });
+  const found = make("p", { class: "found", role: "status" });
+  const chips = make("p", { class: "chips", hidden: true });
+  const progress = make("p", { class: "progress", hidden: true });
+  const out = make("div");
+  const keys = make("p", { class: "keys quiet", hidden: true }, here
+    ? "Keys: j next and k previous instance (of those that match), / filter and search, ? this line."
+    : "Keys: j and k move through the list, Enter opens an instance, / filter and search, ? this line.");
+  const help = make("button", { type: "button", class: "help", "aria-label": "Keys", "aria-expanded": "false" }, "?");
+  const toggleKeys = () => {
+    keys.hidden = !keys.hidden;
+    help.setAttribute("aria-expanded", String(!keys.hidden));
+  };
+  help.addEventListener("click", toggleKeys);
+  const top = make("div", { class: "top-line" }, open, found, help);
+  box.append(top, panel, chips, progress, trouble, keys, out);
+  box.hidden = false;
+  if (size) open.append(make("small", {}, ` ${(size / 1e6).toFixed(1)} MB`));
 
-    const select = (key, title, options) => {
-      const field = make("select", { name: key }, ...options.map(([value, text]) => make("option", { value }, shown(text))));
-      field.value = get(key);
-      if (field.selectedIndex < 0) field.value = "";
-      return make("label", {}, title, field);
-    };
-    const present = new Set(index.codes.join(""));
-    const outcomes = Object.keys(WORDS).filter((code) => present.has(code) && present.size > 1).map((code) => [WORDS[code][1], `${WORDS[code][0]} ${WORDS[code][1]}`.trim()]);
-    if (index.trials.length > 1) outcomes.push(["trials disagree", "trials disagree"]);
-    const find = make("input", { type: "search", name: "id", autocomplete: "off" });
-    find.value = get("id");
-    const form = make("form", { "aria-label": "Find instances" }, make("label", {}, "Instance id", find));
-    if (outcomes.length) form.append(select("show", "Outcome", [["", "any"], ...outcomes]));
-    if (index.splits.length > 1) form.append(select("split", "Split", [["", "all"], ...index.splits.map((s) => [s, s || "none"])]));
-    if (index.groups.length) form.append(select("group", "Group", [["", "all"], ...[...index.groups].sort().map((g) => [g, g])]));
-    if (index.perts.length > 1) form.append(select("pert", "Perturbation", [["", "all"], ...index.perts.map((p) => [p || "original", p || "original only"])]));
-    if (index.trials.length > 1) form.append(select("trial", "Trial", [["", "any"], ...index.trials.map((t) => [String(t), `trial ${t}`])]));
-    if (!here) form.append(select("sort", "Order", [["", "as in the source"], ["lowest", "lowest value first"], ["highest", "highest value first"]]));
-    const found = make("p", { class: "found", role: "status" });
-    const out = make("div");
-    box.append(form, found, out);
-    box.hidden = false;
-
-    const query = () => {
-      const kept = new URLSearchParams();
-      for (const [key, value] of Object.entries(state())) if (value && key !== "sort") kept.set(key, value);
-      const text = kept.toString();
-      return text ? `?${text}` : "";
-    };
-    const outcome = (code) => {
-      const [symbol, word] = WORDS[code];
-      return make("span", { class: `v ${KINDS[code]}` }, symbol ? make("b", { "aria-hidden": "true" }, symbol) : "", symbol ? " " : "", word);
-    };
-
-    let list = Math.max(1, Number(get("page")) || 1);
-    const drawList = (rows) => {
-      const pages = Math.max(1, Math.ceil(rows.length / PER_LIST));
-      list = Math.min(list, pages);
-      const some = { Split: index.splits.length > 1, Groups: index.groups.length > 0 };
-      const head = make("tr", {}, ...["Instance", "Outcome", "Value", "Split", "Groups"].filter((t) => some[t] !== false).map((t, i) => make("th", { scope: "col", class: i ? "" : "first" }, make("span", { class: "head" }, t))));
-      const body = rows.slice((list - 1) * PER_LIST, list * PER_LIST).map((row) => {
-        const pert = index.perts[index.pert[row]];
-        const link = make("a", { href: `${page(row)}.html${query()}#${encodeURIComponent(anchor(row))}` }, shown(index.ids[row]));
-        const marks = make("td");
-        for (const code of index.codes[row]) marks.append(outcome(code), " ");
-        const value = index.values[row];
-        const groups = index.sets[index.set[row]].map((g) => index.groups[g]).join(", ");
-        return make("tr", {}, make("th", { scope: "row", class: "first" }, link, pert ? make("small", {}, shown(pert)) : ""), marks,
-          make("td", { class: "n" }, value === null ? "·" : String(Math.round(value * 1000) / 1000)),
-          ...(some.Split ? [make("td", {}, shown(index.splits[index.split[row]]))] : []),
-          ...(some.Groups ? [make("td", {}, shown(groups))] : []));
-      });
-      const table = make("table", { class: "board list" }, make("thead", {}, head), make("tbody", {}, ...body));
-      out.replaceChildren();
-      if (!rows.length) return;
-      out.append(make("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": "Instances found" }, table));
-      if (pages > 1) {
-        const jump = make("input", { type: "number", min: "1", max: String(pages), value: String(list), "aria-label": "Page of the list" });
-        const go = (to) => { list = Math.min(pages, Math.max(1, to || 1)); set({ page: list > 1 ? String(list) : "" }); draw(); };
-        jump.addEventListener("change", () => go(Number(jump.value)));
-        const back = make("button", { type: "button" }, "← back");
-        const on = make("button", { type: "button" }, "on →");
-        back.disabled = list === 1;
-        on.disabled = list === pages;
-        back.addEventListener("click", () => go(list - 1));
-        on.addEventListener("click", () => go(list + 1));
-        out.append(make("p", { class: "pager" }, back, make("span", {}, "page ", jump, ` of ${pages}`), on));
-      }
-    };
-    const drawPage = (rows, filtered) => {
-      const wanted = new Set(rows.map(anchor));
-      let visible = 0;
-      for (const article of document.querySelectorAll("#articles > article")) {
-        article.hidden = filtered && !wanted.has(article.id) && `#${encodeURIComponent(article.id)}` !== location.hash;
-        visible += !article.hidden;
-      }
-      const jump = make("select", { "aria-label": "Go to page" }, ...index.starts.map((start, i) => make("option", { value: String(i + 1) }, `page ${i + 1} (from ${start + 1})`)));
-      jump.value = String(here);
-      jump.addEventListener("change", () => { location.href = `${jump.value}.html${query()}`; });
-      if (index.starts.length > 1) found.append(jump);
-      out.replaceChildren();
-      if (!filtered) return;
-      const after = rows.find((row) => page(row) > here);
-      const before = rows.filter((row) => page(row) < here).pop();
-      const link = (row, words) => make("a", { href: `${page(row)}.html${query()}#${encodeURIComponent(anchor(row))}` }, words);
-      const line = make("p", { class: "pager" }, `${visible} on this page.`);
-      if (before !== undefined) line.append(link(before, `← page ${page(before)}`));
-      if (after !== undefined) line.append(link(after, `page ${page(after)} →`));
-      out.append(line);
-    };
-    const draw = () => {
-      const s = state();
-      const filtered = KEYS.some((key) => key !== "sort" && s[key]);
-      const rows = matches(s);
-      found.textContent = filtered ? `${rows.length.toLocaleString("en")} of ${count.toLocaleString("en")} instances match.` : `${count.toLocaleString("en")} instances.`;
-      if (here) drawPage(rows, filtered);
-      else drawList(ordered(rows, s.sort));
-      document.querySelectorAll("nav.pager a[href*='.html'], nav.pages a").forEach((a) => { a.search = query(); });
-    };
-    const change = (event) => {
-      list = 1;
-      set({ [event.target.name]: event.target.value, page: "" });
-      draw();
-    };
-    form.addEventListener("input", change);
-    form.addEventListener("submit", (event) => event.preventDefault());
-    draw();
-    if (here) {
-      const target = pointed();
-      if (target) target.scrollIntoView();
-    }
-
-    // j and k go to the next and the previous instance, across pages.
-    if (!here) return;
-    document.addEventListener("keydown", (event) => {
-      const step = { j: 1, k: -1 }[event.key];
-      if (!step || event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, select, textarea")) return;
-      const articles = [...document.querySelectorAll("#articles > article:not([hidden])")];
-      const at = articles.findIndex((a) => `#${encodeURIComponent(a.id)}` === location.hash);
-      const next = articles[at < 0 ? (step > 0 ? 0 : articles.length - 1) : at + step];
-      if (next) {
-        location.hash = encodeURIComponent(next.id);
-        return;
-      }
-      const rows = matches(state());
-      const row = step > 0 ? rows.find((r) => page(r) > here) : rows.filter((r) => page(r) < here).pop();
-      if (row !== undefined) location.href = `${page(row)}.html${query()}#${encodeURIComponent(anchor(row))}`;
+  // ---- The index, loaded once.
+  let rows = null, form = null, search = null, drawList = null, result = null, place = null;
+  let listPage = Math.max(1, Math.floor(Number(params().get("page"))) || 1);
+  let loading = null;
+  const load = () => {
+    loading ||= new Promise((resolve) => {
+      found.textContent = "Loading the score index …";
+      const script = make("script", { src: box.dataset.index });
+      const failed = () => {
+        if (rows) return;
+        loading = null;
+        script.remove();
+        found.textContent = "";
+        trouble.textContent = `The score index (${box.dataset.index}) could not be loaded, so nothing can be filtered here. ${here ? "The instances of this page" : "The pages of instances below"} are complete without it.`;
+        trouble.hidden = false;
+        resolve(false);
+      };
+      script.addEventListener("error", failed);
+      script.addEventListener("load", () => (rows ? resolve(true) : failed()));
+      document.head.append(script);
     });
+    return loading;
+  };
+  helmsite.index = (index) => {
+    rows = helmsite.rows(index);
+    trouble.hidden = true;
+    open.querySelector("small")?.remove();
+    search = helmsite.textSearch(index, tell);
+    form = findForm(rows, search, () => rows.parse(params()).state, change);
+    panel.append(form.form);
+    if (!here) drawList = findList(rows, out, pageOfList, { href, sort: (by) => change({ ...rows.parse(params()).state, sort: by }) });
+    draw();
+    const target = here && pointed();
+    if (target) target.scrollIntoView();
+  };
+  const show = (opened) => {
+    panel.hidden = !opened;
+    open.setAttribute("aria-expanded", String(opened));
+  };
+  open.addEventListener("click", async () => {
+    const opened = panel.hidden;
+    if (await load()) show(opened);
+  });
+
+  // ---- State
+  const put = (pairs) => {
+    const query = params();
+    for (const key of [...FINDER_KEYS, "page"]) query.delete(key);
+    for (const [key, value] of pairs) query.append(key, value);
+    const text = query.toString();
+    try {
+      history.replaceState(null, "", location.pathname + (text ? `?${text}` : "") + location.hash);
+    } catch { /* some browsers forbid it on file:// */ }
+  };
+  const change = (state) => {
+    listPage = 1;
+    put(entries(state));
+    draw();
+  };
+  const pageOfList = {
+    get: () => listPage,
+    set: (to) => {
+      listPage = to;
+      put([...entries(rows.parse(params()).state), ...(to > 1 ? [["page", String(to)]] : [])]);
+    },
+  };
+  const query = () => {
+    const text = new URLSearchParams(entries(rows.parse(params()).state)).toString();
+    return text ? `?${text}` : "";
+  };
+  const href = (row) => `${rows.page(row)}.html${query()}${fragment(rows.anchor(row))}`;
+
+  // ---- Text search. What was found is taken along from page to page.
+  const memory = (state) => `helmsite ${rows.index.run} ${Object.values(rows.index.texts)[0].names.join("").slice(0, 400)} ${state.q} ${state.in} ${state.trial}`;
+  const keep = (state) => {
+    try { sessionStorage.setItem(memory(state), JSON.stringify(search.memory())); } catch { /* searched again */ }
+  };
+  const recall = (state) => {
+    try {
+      const kept = JSON.parse(sessionStorage.getItem(memory(state)));
+      if (kept) search.remember(kept);
+    } catch { /* searched again */ }
+  };
+  const begin = (state) => {
+    const before = search.key;
+    search.ask(state.q, state.in, state.trial);
+    if (before !== search.key && here) recall(state);
+    if (!search.stopped || before !== search.key) goOn(state);
+  };
+  const goOn = (state) => {
+    const tests = rows.tests(state, null);
+    const outcome = state.show ? new Set(rows.filter({ ...state, q: "" }).rows) : null;
+    return search.run((row) => (!outcome || outcome.has(row)) && tests.every((test) => test(row)));
+  };
+  const tell = () => {
+    if (!search.running) keep(rows.parse(params()).state);
+    draw(true);
+  };
+  const drawProgress = (state) => {
+    progress.hidden = !state.q || (!search.running && !search.stopped && !search.failed);
+    if (progress.hidden) return;
+    const words = `Searched ${search.searched.toLocaleString("en")} of ${search.of.toLocaleString("en")}${search.running ? " …" : "."}`;
+    const lost = search.failed ? ` ${plural(search.failed, "part")} of the text index (search/) could not be loaded.` : "";
+    const button = make("button", { type: "button" }, search.running ? "Stop" : "Go on");
+    button.addEventListener("click", () => {
+      if (search.running) search.stop();
+      else goOn(rows.parse(params()).state).then(() => draw(true));
+      draw(true);
+      progress.querySelector("button")?.focus();
+    });
+    const focused = progress.contains(document.activeElement);
+    progress.replaceChildren(words + lost, " ", button);
+    if (focused) button.focus();
   };
 
-  // The index is a script beside the page: nothing else can be loaded from file://.
-  const box = document.getElementById("finder");
-  if (box) document.head.append(make("script", { src: box.dataset.index }));
+  // ---- Drawing
+  const sentence = (state, filtered) => {
+    const twins = rows.count - rows.originals;
+    const versions = (n) => `perturbed version${n === 1 ? "" : "s"}`;
+    if (!filtered) return `${plural(rows.originals, "instance")}${twins ? ` and ${twins.toLocaleString("en")} ${versions(twins)}` : ""}.`;
+    const own = `${result.originals.toLocaleString("en")} of ${plural(rows.originals, "instance")}`;
+    const others = result.rows.length - result.originals;
+    const also = twins ? ` and ${others.toLocaleString("en")} of ${twins.toLocaleString("en")} ${versions(twins)}` : "";
+    return `${own}${also} match${state.q && search.running ? " so far" : ""}.`;
+  };
+  const drawChips = (state, ignored) => {
+    const what = asked(rows, state);
+    const buttons = what.map(([words, take], i) => {
+      const button = make("button", { type: "button", class: "chip", "aria-label": `Remove the filter ${words}` }, words, make("span", { "aria-hidden": "true" }, " ×"));
+      button.addEventListener("click", () => {
+        take(state);
+        change(state);
+        (chips.querySelectorAll("button")[i] || chips.querySelector("button") || open).focus();
+      });
+      return button;
+    });
+    if (what.length) {
+      const clear = make("button", { type: "button" }, "Clear");
+      clear.addEventListener("click", () => { change({ ...rows.parse(new URLSearchParams()).state, sort: state.sort }); open.focus(); });
+      buttons.push(clear);
+    }
+    if (ignored.length) buttons.push(make("span", { class: "warn" }, `Not known in this run, so ignored: ${helmsite.shown(ignored.join(", "))}.`));
+    chips.hidden = !buttons.length;
+    chips.replaceChildren(...buttons);
+  };
+  const drawArticles = (filtered) => {
+    place = new Int32Array(rows.count).fill(-1);
+    result.rows.forEach((row, i) => { place[row] = i; });
+    const first = rows.starts[here - 1];
+    list.forEach((article, i) => {
+      article.hidden = filtered && place[first + i] < 0 && fragment(article.id) !== location.hash;
+    });
+  };
+  let told = "";
+  const draw = (again = false) => {
+    const { state, ignored } = rows.parse(params());
+    const textless = typeof rows.index.texts !== "object";
+    if (state.q && textless) {
+      ignored.push(`q “${state.q}” (${rows.index.texts})`);
+      state.q = "";
+    }
+    if (state.q && !again) begin(state);
+    result = rows.filter(state, state.q ? search : null);
+    const filtered = asked(rows, state).length > 0;
+    form.draw(state, result.counts);
+    const words = sentence(state, filtered);
+    if (words !== told) found.textContent = told = words;
+    drawChips(state, ignored);
+    drawProgress(state);
+    if (here) {
+      drawArticles(filtered);
+      drawStep();
+      markWords(state.q ? search.terms : []);
+    } else drawList(state, result, state.q ? search.matches : null);
+    const text = query();
+    document.querySelectorAll("nav.pager a[href*='.html'], nav.pages a").forEach((a) => { if (a.search !== text) a.search = text; });
+  };
+
+  // ---- Stepping: through the page, and on to its neighbours; with an index, through
+  // what matches in its order.
+  const at = () => list.findIndex((article) => fragment(article.id) === location.hash);
+  const neighbour = (by) => document.querySelector(`nav.pager a[rel=${by > 0 ? "next" : "prev"}]`);
+  const target = (by) => {
+    const now = at();
+    if (!result) {
+      const next = list[now < 0 ? (by > 0 ? 0 : -1) : now + by];
+      if (next) return fragment(next.id);
+      const link = (now >= 0 || by < 0) && neighbour(by);
+      return link ? `${link.getAttribute("href")}#${by > 0 ? "first" : "last"}` : "";
+    }
+    const first = rows.starts[here - 1];
+    const row = now < 0 ? (by > 0 ? first - 1 : first) : first + now;
+    let next = now >= 0 && place[row] >= 0 ? result.rows[place[row] + by] : undefined;
+    if (now < 0 || place[row] < 0) {
+      const sorted = rows.parse(params()).state.sort;
+      if (sorted) next = by > 0 ? result.rows[0] : undefined;
+      else next = by > 0 ? result.rows.find((r) => r > row) : result.rows.findLast((r) => r < row);
+    }
+    if (next === undefined) return "";
+    return rows.page(next) === here ? fragment(rows.anchor(next)) : href(next);
+  };
+  const back = make("button", { type: "button" }, "← previous"), on = make("button", { type: "button" }, "next →");
+  const position = make("span", { role: "status" });
+  const drawStep = () => {
+    const now = at();
+    if (!result) {
+      position.textContent = now < 0 ? plural(list.length, "instance") : `${now + 1} of ${list.length} on this page`;
+    } else {
+      const own = now < 0 ? -1 : place[rows.starts[here - 1] + now];
+      const all = result.rows.length.toLocaleString("en");
+      const shown = list.filter((article) => !article.hidden).length;
+      position.textContent = own >= 0 ? `${(own + 1).toLocaleString("en")} of ${all}` : now >= 0 ? `not among the ${all} that match` : `${shown} of ${all} on this page`;
+    }
+    back.disabled = !target(-1);
+    on.disabled = !target(1);
+  };
+  let steps = Promise.resolve();
+  const step = (by) => {
+    steps = steps.then(async () => {
+      if (!rows && hasState()) await load();
+      const to = target(by);
+      if (!to) return;
+      if (to.startsWith("#")) {
+        location.hash = to;
+        if (result) drawArticles(asked(rows, rows.parse(params()).state).length > 0);
+        drawStep();
+      } else location.href = to;
+    });
+  };
+  if (here) {
+    back.addEventListener("click", () => step(-1));
+    on.addEventListener("click", () => step(1));
+    box.after(make("div", { class: "stepper" }, back, position, on));
+    addEventListener("hashchange", drawStep);
+    const end = { "#first": list[0], "#last": list[list.length - 1] }[location.hash];
+    if (end) location.replace(fragment(end.id));
+    drawStep();
+  }
+  const walk = (by) => {
+    const links = [...out.querySelectorAll("tbody th a")];
+    const now = links.indexOf(document.activeElement);
+    const next = links[now < 0 ? (by > 0 ? 0 : -1) : now + by];
+    if (next) next.focus();
+  };
+  document.addEventListener("keydown", async (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, select, textarea")) return;
+    const by = { j: 1, k: -1 }[event.key];
+    if (by && here) step(by);
+    else if (by) walk(by);
+    else if (event.key === "?") toggleKeys();
+    else if (event.key === "/") {
+      event.preventDefault();
+      if (await load()) {
+        show(true);
+        panel.querySelector("input").focus();
+      }
+    }
+  });
+
+  if (hasState() || (!here && size <= AT_ONCE)) load();
+  if (!here && size <= AT_ONCE) {
+    show(true);
+    open.hidden = true;
+  } else if (!here && hasState()) show(true);
 })();

@@ -18,7 +18,7 @@ from helmsite.query.rows import (
 from helmsite.render import samples, sentences
 from helmsite.render.articles import Articles
 from helmsite.render.output import Writer, refuse_foreign
-from helmsite.render.scoreindex import ScoreIndex
+from helmsite.render.scoreindex import ScoreIndex, anchors, read
 from helmsite.render.theme import Theme
 from helmsite.render.tokens import LIMIT, tokens
 from helmsite.render.verdicts import outcome
@@ -180,7 +180,9 @@ def test_the_page_judges_by_the_main_metric_that_the_archive_settled_on() -> Non
     index = ScoreIndex(run)
     index.start_page()
     index.add(made)
-    assert '"codes":["0"]' in index.script()
+    payload = read(index.script())
+    assert payload is not None
+    assert payload["metrics"][0]["values"] == [{"of": [0]}]
 
 
 def test_reasoning_is_folded_and_an_earlier_answer_named() -> None:
@@ -220,7 +222,11 @@ def test_a_perturbed_instance_has_an_anchor_of_its_own() -> None:
     for instance in (Instance("id1", "It"), twin):
         index.add(view(Completion("a"), instance=instance))
     assert len(index) == 2
-    assert '"anchors":{"1":"i-id1-typos-prob-0.1-1-' in index.script()
+    payload = read(index.script())
+    assert payload is not None
+    plain, own = anchors(payload)[0]
+    assert plain == "i-id1"
+    assert own.startswith("i-id1-typos-prob-0.1-1-")
     page = html(view(Completion("a"), instance=twin))
     assert '<span class="chip pert">typos(prob=0.1)~1</span>' in page
 

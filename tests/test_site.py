@@ -17,8 +17,9 @@ from msgspec import structs
 
 from helmsite.config import SiteConfig
 from helmsite.errors import ArchiveError, BuildError
-from helmsite.render import build, check_links, sentences
+from helmsite.render import build, check_links, scoreindex, sentences
 from helmsite.render.charts import ticks
+from helmsite.render.columns import decode
 from helmsite.render.output import MARKER
 from helmsite.render.pages import TEMPLATES
 from helmsite.render.theme import Theme
@@ -470,12 +471,13 @@ def test_of_a_private_scenario_aggregates_alone_are_published(site: Path) -> Non
 
 def test_the_score_index_finds_every_article(site: Path) -> None:
     script = (site / FIRST_RUN / "index.js").read_text()
-    index = json.loads(script.removeprefix("helmsite.index(").removesuffix(");\n"))
-    assert index["starts"] == [0, 50, 100]
-    assert index["ids"][:2] == ["id0", "id1"]
-    assert set("".join(index["codes"])) == {"0", "1"}
-    assert {len(c) for c in index["codes"]} == {3}
-    assert index["groups"] == ["subject=science", "subject=art"]
+    index = scoreindex.read(script)
+    assert index is not None
+    assert index["pages"] == [50, 50, 20]
+    assert scoreindex.anchors(index)[1][:2] == ["i-id50", "i-id51"]
+    values = index["metrics"][0]["values"]
+    assert [set(decode(column, 120)) for column in values] == [{0, 1}, {0, 1}, {1}]
+    assert decode(index["groups"]["subject"], 120)[:2] == [("science",), ("art",)]
     assert len(gzip.compress(script.encode())) < 1500
 
 
@@ -485,7 +487,7 @@ def test_a_missing_article_of_the_index_is_a_broken_link(
     folder = tmp_path / "runs" / "r1"
     folder.mkdir(parents=True)
     (folder / "1.html").write_text('<article id="i-a"></article>')
-    payload = {"ids": ["a", "b"], "anchors": {}, "starts": [0]}
+    payload = {"ids": ["a", "b"], "rows": 2, "pages": [2], "pert": {"of": [""]}}
     (folder / "index.js").write_text(f"helmsite.index({json.dumps(payload)});\n")
     assert check_links(tmp_path) == ["runs/r1/index.js: row 1 has no article on page 1"]
 

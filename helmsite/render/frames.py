@@ -32,6 +32,7 @@ class Frames:
         self._titles = titles
         self._names = names or {}
         self.map = site_map
+        self.text_search = config.text_search
         date = formats.day(overview.newest)
         self._state = f"built from archive state {overview.state[:12] or 'empty'}"
         self._state += f", newest run of {date}" if date else ""

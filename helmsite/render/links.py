@@ -80,17 +80,14 @@ def _problem(
 
 
 def _index_problems(site: Path, name: str, pages: dict[str, _Page]) -> list[str]:
-    match = CALL.fullmatch((site / name).read_text(encoding="utf-8"))
-    if not match:
-        return [f"{name}: is not a score index"]
-    index = json.loads(match[1])
-    starts = [*index["starts"], len(index["ids"])]
+    from helmsite.render import scoreindex
+    index = scoreindex.read((site / name).read_text(encoding="utf-8"))
     folder = posixpath.dirname(name)
-    problems = []
-    for number, (first, end) in enumerate(itertools.pairwise(starts), 1):
+    problems, row = [], 0
+    for number, anchors in enumerate(scoreindex.anchors(index), 1):
         page = pages.get(f"{folder}/{number}.html")
-        for row in range(first, end):
-            anchor = index["anchors"].get(str(row), f"i-{index['ids'][row]}")
+        for anchor in anchors:
             if page is None or anchor not in page.ids:
                 problems.append(f"{name}: row {row} has no article on page {number}")
+            row += 1
     return problems

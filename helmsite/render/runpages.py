@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
+from msgspec import structs
 
 from helmsite.render import runview
 from helmsite.render.articles import Articles
 from helmsite.render.scoreindex import ScoreIndex
+from helmsite.render.textindex import TextIndex
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -34,15 +36,18 @@ def write_run(
 ) -> int:
     """Write a run's page, its pages of instances and its score index; return how many."""
     manifest = page.summary.manifest
-    index, spans = ScoreIndex(page.summary), []
+    texts = TextIndex(writer.write) if frames.text_search else None
+    index, spans = ScoreIndex(page.summary, texts), []
     if manifest.scenario.publication == "full":
         found = results.instances(manifest.run_id)
         spans = write_instances(page.summary, found, index, theme, frames, writer)
     view = runview.run(page, frames, spans, offered.get(manifest.run_id, ()))
-    writer.write(view.frame.path, theme.render("run.html", view))
     if spans:
         folder = view.frame.path.rsplit("/", 1)[0]
-        writer.write(f"{folder}/index.js", index.script())
+        script = index.script()
+        writer.write(f"{folder}/index.js", script)
+        view = structs.replace(view, index_bytes=len(script))
+    writer.write(view.frame.path, theme.render("run.html", view))
     return len(index)
 
 

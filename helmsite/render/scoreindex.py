@@ -1,88 +1,261 @@
 """The score index of a run: what its pages filter, sort and search by, as a script.
 
 It is a classic script because nothing else can be loaded from file://. One row per
-article; texts are stored once and referred to by number.
+article, one column per thing that is asked for (see `columns`); what may differ between
+trials has a column for each. docs/site.md describes the fields.
 """
 
 from __future__ import annotations
 
-from math import isfinite
-from typing import TYPE_CHECKING
+import json
+import math
+import re
+from typing import TYPE_CHECKING, Any
 
+from helmsite.render.columns import decode, decode_ids, encode, encode_ids
 from helmsite.render.names import anchor
+from helmsite.render.text import plain
 from helmsite.render.tokens import script_json
-from helmsite.render.verdicts import outcome
+from helmsite.render.verdicts import is_verdict
 
 if TYPE_CHECKING:
-    from helmsite.query.rows import InstanceView, RunSummary
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from helmsite.query.rows import InstanceView, RunSummary, TrialView
+    from helmsite.render.textindex import TextIndex
+    from helmsite.schema import Completion, Score
+
+CALL = re.compile(r"helmsite\.index\((.*)\);\s*", re.DOTALL)
+MAX_PROB = "max_prob"
+OTHERS, CANDIDATES = 4, 8
+FEW = 64
+NO_TEXTS = "The site was built without text search (text_search under [site])."
+
+Value = float | str | None
 
 
 class ScoreIndex:
-    """Collects one row per instance in the order of the pages."""
+    """Collects one row per instance in the order of the pages.
 
-    def __init__(self, run: RunSummary) -> None:
+    `texts` collects what they say, None for a site without text search.
+    """
+
+    def __init__(self, run: RunSummary, texts: TextIndex | None = None) -> None:
         self._run_id = run.manifest.run_id
-        self._main = run.main_metric
+        self._texts = texts
+        main, known = run.main_metric, run.manifest.metrics
+        others = [m for m in known if is_verdict(m) and m != main][:CANDIDATES]
+        self._metrics = [*([main] if main else []), *others]
+        self._pages: list[int] = []
+        self._rows = 0
         self._ids: list[str] = []
-        self._anchors: dict[int, str] = {}
-        self._starts: list[int] = []
-        self._codes: list[str] = []
-        self._values: list[float | None] = []
-        self._splits: list[int] = []
-        self._perturbations: list[int] = []
-        self._sets: list[int] = []
-        self._texts: dict[str, dict[str, int]] = {"split": {}, "pert": {}, "group": {}}
-        self._known_sets: dict[tuple[int, ...], int] = {}
-        self._trials: dict[int, None] = {}
+        self._split: list[str] = []
+        self._sub: list[str] = []
+        self._perturbation: list[str] = []
+        self._groups: dict[str, dict[int, tuple[str, ...]]] = {}
+        self._values: dict[str, _Trials] = {m.name: _Trials() for m in self._metrics}
+        self._finish, self._tokens, self._characters = _Trials(), _Trials(), _Trials()
+        self._max_prob, self._probability = _Trials(), _Trials()
+        self._trials: set[int] = set()
 
     def __len__(self) -> int:
-        return len(self._ids)
+        return self._rows
 
     def start_page(self) -> None:
         """Say that the next row is the first of a page."""
-        self._starts.append(len(self._ids))
+        self._pages.append(0)
 
     def add(self, view: InstanceView) -> None:
         """Add a row."""
-        instance = view.instance
-        row = len(self._ids)
+        instance, row = view.instance, self._rows
+        self._rows += 1
+        self._pages[-1] += 1
         self._ids.append(instance.instance_id)
-        name = anchor(instance.instance_id, instance.perturbation)
-        if name != f"i-{instance.instance_id}":
-            self._anchors[row] = name
-        outcomes = {t.trial: outcome(t, self._main) for t in view.trials}
-        self._trials.update(dict.fromkeys(outcomes))
-        self._codes.append("".join(code for code, _ in outcomes.values()))
-        values = [v for _, v in outcomes.values() if v is not None and isfinite(v)]
-        self._values.append(round(sum(values) / len(values), 4) if values else None)
-        self._splits.append(self._number("split", instance.split))
-        self._perturbations.append(self._number("pert", instance.perturbation))
-        groups = [f"sub_split={instance.sub_split}"] if instance.sub_split else []
-        for dimension, names in sorted(instance.attributes.items()):
-            groups += [f"{dimension}={name}" for name in names]
-        numbers = tuple(self._number("group", g) for g in groups)
-        self._sets.append(self._known_sets.setdefault(numbers, len(self._known_sets)))
+        self._split.append(instance.split)
+        self._sub.append(instance.sub_split)
+        self._perturbation.append(instance.perturbation)
+        for dimension, names in instance.attributes.items():
+            self._groups.setdefault(dimension, {})[row] = names
+        for trial in view.trials:
+            self._trials.add(trial.trial)
+            self._judge(row, trial)
+            self._measure(row, trial)
+        if self._texts:
+            self._texts.add(view)
 
-    def _number(self, kind: str, text: str) -> int:
-        table = self._texts[kind]
-        return table.setdefault(text, len(table))
+    def _judge(self, row: int, trial: TrialView) -> None:
+        whole, parts, broken = _scores(trial)
+        for metric in self._metrics:
+            found = whole.get(metric.name) or parts.get(metric.name, [])
+            value = _value(found, broken, is_verdict(metric))
+            self._values[metric.name].put(trial.trial, row, value)
+        found = whole.get(MAX_PROB) or parts.get(MAX_PROB, [])
+        kept = [s.value for s in found if s.value is not None]
+        if kept:
+            self._max_prob.put(trial.trial, row, _permille(sum(kept) / len(kept)))
+
+    def _measure(self, row: int, trial: TrialView) -> None:
+        answers = _answers(trial)
+        if not answers:
+            return
+        number = trial.trial
+        if any(c.error for _, c in answers):
+            self._finish.put(number, row, "failed")
+            return
+        reasons = dict.fromkeys(c.finish_reason for _, c in answers if c.finish_reason)
+        self._finish.put(number, row, ", ".join(reasons))
+        self._characters.put(number, row, sum(length for length, _ in answers))
+        tokens = [t for _, c in answers if (t := _tokens(c)) is not None]
+        if len(tokens) == len(answers):
+            self._tokens.put(number, row, sum(tokens))
+        known = [v for _, c in answers for v in c.token_logprobs or () if v is not None]
+        if known:
+            mean = min(sum(known) / len(known), 0.0)
+            self._probability.put(number, row, _permille(math.exp(mean)))
 
     def script(self) -> str:
-        """Return the script."""
+        """Return the script; the text index is finished with it."""
+        n, trials = self._rows, sorted(self._trials)
+        measured = self._tokens.known()
+        tokens = measured > 0 and measured == self._characters.known()
+        own = self._max_prob or self._probability
+        length = self._tokens if tokens else self._characters
         payload = {
             "run": self._run_id,
-            "ids": self._ids,
-            "anchors": self._anchors,
-            "starts": self._starts,
-            "codes": self._codes,
-            "values": self._values,
-            "trials": list(self._trials),
-            "split": self._splits,
-            "splits": list(self._texts["split"]),
-            "pert": self._perturbations,
-            "perts": list(self._texts["pert"]),
-            "set": self._sets,
-            "sets": list(self._known_sets),
-            "groups": list(self._texts["group"]),
+            "rows": n,
+            "pages": self._pages,
+            "ids": encode_ids(self._ids),
+            "trials": trials,
+            "metrics": list(self._told(trials)),
+            "split": encode(self._split),
+            "pert": encode(self._perturbation),
+            "sub": encode(self._sub),
+            "groups": {
+                dimension: encode([found.get(row, ()) for row in range(n)])
+                for dimension, found in sorted(self._groups.items())
+            },
+            "finish": self._finish.columns(trials, n),
+            "length": length.columns(trials, n),
+            "unit": "tokens" if tokens else "characters",
+            "confidence": own.columns(trials, n),
+            "sure": MAX_PROB if own is self._max_prob else "tokens",
+            "texts": self._texts.manifest() if self._texts else NO_TEXTS,
         }
         return f"helmsite.index({script_json(payload)});\n"
+
+    def _told(self, trials: Sequence[int]) -> Iterator[dict[str, Any]]:
+        """Yield the main metric and those others whose verdicts cost little."""
+        left = OTHERS
+        for place, metric in enumerate(self._metrics):
+            columns = self._values[metric.name].columns(trials, self._rows)
+            main = place == 0
+            if not main and (not left or any(not _small(c) for c in columns)):
+                continue
+            left -= not main
+            yield {
+                "name": metric.name,
+                "title": plain(metric.title or metric.name),
+                "verdict": is_verdict(metric),
+                "values": columns,
+            }
+
+
+class _Trials(dict[int, list[Value]]):
+    """What is known of each trial's rows; None where there is no such trial."""
+
+    def put(self, trial: int, row: int, value: Value) -> None:
+        """Keep a value; rows come in order."""
+        column = self.setdefault(trial, [])
+        column.extend([None] * (row - len(column)))
+        column.append(value)
+
+    def columns(self, trials: Iterable[int], rows: int) -> list[Any]:
+        """Return a column for each trial; none where nothing is known."""
+        if not self:
+            return []
+        found = (self.get(trial, []) for trial in trials)
+        return [encode(f + [None] * (rows - len(f))) for f in found]
+
+    def known(self) -> int:
+        """Return how many values there are."""
+        return sum(v is not None for column in self.values() for v in column)
+
+
+def read(script: str) -> dict[str, Any] | None:
+    """Return the payload of a score index, None where a text is none."""
+    match = CALL.fullmatch(script)
+    return json.loads(match[1]) if match else None
+
+
+def anchors(payload: dict[str, Any]) -> list[list[str]]:
+    """Return the anchors of a score index's articles, page by page."""
+    rows = payload["rows"]
+    ids = decode_ids(payload["ids"], rows)
+    perturbations = decode(payload["pert"], rows)
+    made = map(anchor, ids, perturbations)
+    return [[next(made) for _ in range(size)] for size in payload["pages"]]
+
+
+def _scores(
+    trial: TrialView,
+) -> tuple[dict[str, list[Score]], dict[str, list[Score]], bool]:
+    """Return scores of the whole and of single completions; and if a request failed."""
+    whole: dict[str, list[Score]] = {}
+    parts: dict[str, list[Score]] = {}
+    for score in trial.scores:
+        whole.setdefault(score.metric, []).append(score)
+    broken = False
+    for request in trial.requests:
+        for reply in request.replies:
+            broken = broken or bool(reply.completion.error)
+            for score in reply.scores:
+                parts.setdefault(score.metric, []).append(score)
+    return whole, parts, broken
+
+
+def _value(found: Sequence[Score], broken: bool, verdict: bool) -> float | str:
+    """Return a metric's value, or why there is none, as `verdicts.outcome` says it.
+
+    f is failed, - not scored, n a number without a place on any scale. Rounding never
+    makes something of a partly right answer that it is not.
+    """
+    values = [s.value for s in found if s.value is not None]
+    if not values:
+        return "f" if broken or any(s.missing == "failed" for s in found) else "-"
+    value = sum(values) / len(values)
+    if verdict and not 0 < value < 1:
+        return 1 if value >= 1 else 0
+    if not math.isfinite(value):
+        return "n"
+    short = float(f"{value:.4g}")
+    if verdict:
+        return min(short, 0.9999)
+    return int(short) if short == int(short) and abs(short) < 1e15 else short
+
+
+def _answers(trial: TrialView) -> list[tuple[int, Completion]]:
+    """Return the completions that length and confidence are about, with their characters.
+
+    Those are the first of each request; options of separate multiple choice are none.
+    """
+    found = []
+    for view in trial.requests:
+        if view.replies and view.request.reference_index < 0:
+            completion, start = view.replies[0].completion, view.request.score_start
+            given = len(view.request.prompt) - start if start is not None else 0
+            found.append((given or len(completion.text), completion))
+    return found
+
+
+def _tokens(completion: Completion) -> int | None:
+    if completion.usage.completion_tokens is not None:
+        return completion.usage.completion_tokens
+    return None if completion.tokens is None else len(completion.tokens)
+
+
+def _permille(share: float) -> int | None:
+    return round(1000 * min(max(share, 0.0), 1.0)) if math.isfinite(share) else None
+
+
+def _small(column: Any) -> bool:
+    return isinstance(column, dict) and len(column["of"]) <= FEW

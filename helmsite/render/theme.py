@@ -30,10 +30,11 @@ if TYPE_CHECKING:
     from helmsite.render.pages import Page
     from helmsite.schema import Record
 
+FINDER = ("rows.js", "textsearch.js", "findform.js", "findlist.js", "finder.js")
 # One style sheet and one script for all pages: a cold page is a handful of requests.
 BUNDLES = {
-    "site.css": ("tokens.css", "base.css", "tables.css", "instances.css", "pages.css"),
-    "site.js": ("core.js", "table.js", "instance.js", "pages.js", "finder.js"),
+    "site.css": ("tokens.css", "base.css", "tables.css", "instances.css", "finder.css", "pages.css"),
+    "site.js": ("core.js", "table.js", "instance.js", "pages.js", *FINDER),
 }
 
 

@@ -1,0 +1,160 @@
+"use strict";
+// The controls of the finder: a form that is made from what a run's score index holds.
+(() => {
+  const { make, shown, OUTCOMES } = helmsite;
+  const SYMBOLS = { right: "✓", wrong: "✗", "partly right": "◐", failed: "!", "not scored": "–" };
+  const MANY = 200, MOST = 2000, PAUSE = 250;
+  const SLOW = 5e6; // bytes of texts from which a search waits for Enter
+  const TITLES = { score: "Score", confidence: "Confidence", length: "Length" };
+
+  const amount = (value) => (value === value ? String(value) : "");
+  const mega = (bytes) => `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`;
+
+  // Returns the form and what keeps it true: draw(state, counts). `change(state)` gets
+  // each new state.
+  const findForm = (rows, search, current, change) => {
+    const { index, choices } = rows;
+    const fields = [];
+    const set = (key) => (state, value) => { state[key] = value; };
+    const put = (field, title, read, write, pause = 0) => {
+      const label = make("label", {}, make("span", {}, title), field);
+      let timer = 0;
+      const apply = () => {
+        clearTimeout(timer);
+        timer = 0;
+        const state = current();
+        if (read(state) === field.value) return;
+        write(state, field.value);
+        change(state);
+      };
+      if (pause < Infinity) field.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(apply, pause); });
+      field.addEventListener("change", apply);
+      fields.push({ field, read, idle: () => !timer });
+      return label;
+    };
+    const select = (name, title, options, read, write) => {
+      const field = make("select", { name }, ...options.map(([value, text]) => make("option", { value }, shown(text))));
+      return put(field, title, read, write);
+    };
+    const choice = (key, title, every, options) => select(key, title, [["", every], ...options], (s) => s[key], set(key));
+    const named = (values, none) => values.map((v) => [v, v || none]);
+
+    const dimension = (name) => {
+      const values = rows.valuesOf(name);
+      const read = (s) => s.groups[name] || "";
+      const write = (s, value) => { if (value) s.groups[name] = value; else delete s.groups[name]; };
+      if (values.length <= MANY) return [select(`group ${name}`, shown(name), [["", "all"], ...named(values, "none")], read, write)];
+      const list = make("datalist", { id: `values-${rows.dimensions.indexOf(name)}` }, ...values.slice(0, MOST).map((value) => make("option", { value })));
+      const field = make("input", { type: "search", list: list.id, autocomplete: "off" });
+      return [put(field, shown(name), read, write, Infinity), list];
+    };
+    const range = (name) => {
+      const unit = name === "length" ? ` (${index.unit})` : "";
+      const end = (i) => {
+        const field = make("input", { type: "number", step: "any", name: `${name}-${i ? "to" : "from"}`, placeholder: i ? "to" : "from" });
+        return put(field, i ? `${TITLES[name]} at most` : `${TITLES[name]} at least`,
+          (s) => (s.ranges[name] ? amount(s.ranges[name][i]) : ""),
+          (s, value) => {
+            const ends = [...(s.ranges[name] || [NaN, NaN])];
+            ends[i] = value === "" ? NaN : Number(value);
+            if (ends.every((v) => v !== v)) delete s.ranges[name]; else s.ranges[name] = ends;
+          }, PAUSE);
+      };
+      return make("fieldset", {}, make("legend", {}, TITLES[name] + unit), end(0), end(1));
+    };
+    const sorts = rows.sorts.flatMap((name) => {
+      const ends = { score: ["lowest", "highest"], confidence: ["least", "most"], length: ["shortest", "longest"] }[name];
+      const what = name === "length" ? "" : ` ${name}`;
+      return [[name, `${ends[0]}${what} first`], [`-${name}`, `${ends[1]}${what} first`]];
+    });
+
+    // One line of what is asked most, the rest below.
+    const line = make("div", { class: "line" });
+    const lower = make("div", { class: "line" });
+    const texts = typeof index.texts === "object";
+    if (texts) {
+      const slow = search.bytes("") > SLOW;
+      const field = make("input", { type: "search", name: "q", autocomplete: "off", placeholder: slow ? "words, then Enter" : "words or “a phrase”", title: slow ? `Searches ${mega(search.bytes(""))} of texts` : "All words must be found; quotes keep a phrase together" });
+      line.append(put(field, "Text", (s) => s.q, set("q"), slow ? Infinity : PAUSE));
+      lower.append(choice("in", "Search in", "inputs and completions", [["input", "inputs and references"], ["completion", "completions"]]));
+    }
+    const outcome = rows.metrics.length ? choice("show", "Outcome", "any", choices.show.map((w) => [w, w])) : null;
+    if (outcome) line.append(outcome);
+    if (choices.split.length > 1) line.append(choice("split", "Split", "all", named(choices.split, "none")));
+    line.append(put(make("input", { type: "search", name: "id", autocomplete: "off" }), "Instance id", (s) => s.id, set("id"), PAUSE));
+    if (sorts.length) line.append(choice("sort", "Order", "as in the source", sorts));
+    if (choices.metric.length > 1) {
+      lower.append(select("metric", "Judged by", rows.metrics.map((m, i) => [i ? m.name : "", m.title]), (s) => (s.metric === choices.metric[0] ? "" : s.metric), set("metric")));
+    }
+    if (choices.sub.length > 1) lower.append(choice("sub", "Sub-split", "all", named(choices.sub.filter(Boolean))));
+    for (const name of rows.dimensions) lower.append(...dimension(name));
+    if (choices.pert.length > 1) lower.append(choice("pert", "Perturbation", "all", choices.pert.map((p) => [p, p === "original" ? "original only" : p])));
+    if (choices.trial.length > 1) lower.append(choice("trial", "Trial", "any", choices.trial.map((t) => [t, `trial ${t}`])));
+    if (choices.finish.length > 1) lower.append(choice("finish", "Finish reason", "any", choices.finish.filter(Boolean).map((f) => [f, f])));
+    lower.append(...rows.sorts.map(range));
+    const hidden = lower.querySelectorAll("select, input").length;
+    const notes = [];
+    if (!texts) notes.push(index.texts);
+    if (rows.sorts.includes("confidence")) {
+      notes.push(index.sure === "tokens"
+        ? "Confidence is exp(mean log-probability of the completion’s tokens)."
+        : "Confidence is the metric max_prob: the probability of the model’s own answer.");
+    }
+    if (choices.trial.length > 1) notes.push("Without a chosen trial, an outcome is that of any trial; score, confidence and length are means.");
+    lower.append(make("p", { class: "quiet" }, notes.join(" ")));
+    const count = make("small");
+    const more = make("details", { class: "lower" }, make("summary", {}, "More filters ", count), lower);
+    const form = make("form", { role: "search", "aria-label": "Find instances" }, line);
+    if (hidden || notes.length) form.append(more);
+    form.addEventListener("submit", (event) => event.preventDefault());
+
+    const draw = (state, counts) => {
+      for (const { field, read, idle } of fields) {
+        const value = read(state);
+        if (field.value !== value && (idle() || document.activeElement !== field)) field.value = value;
+      }
+      const used = [...lower.querySelectorAll("select, input")].filter((f) => f.value && f.name !== "metric").length;
+      count.textContent = used ? `${used} in use` : "";
+      if (!outcome) return;
+      for (const option of outcome.querySelectorAll("option")) {
+        const n = counts[option.value];
+        if (n === undefined) continue;
+        option.textContent = `${SYMBOLS[option.value] || ""} ${option.value} (${n.toLocaleString("en")})`.trim();
+        option.hidden = !n && state.show !== option.value;
+      }
+    };
+    return { form, draw };
+  };
+
+  // ---- What is asked for, as words; each can be taken back.
+  const asked = (rows, state) => {
+    const drop = (key) => (s) => { s[key] = ""; };
+    const list = [];
+    const add = (words, take) => list.push([shown(words), take]);
+    if (state.q) add(`text: ${state.q}`, drop("q"));
+    if (state.in) add(`in ${state.in}s`, drop("in"));
+    if (state.show) add(state.show, drop("show"));
+    if (state.metric && state.metric !== rows.choices.metric[0]) add(`judged by ${rows.metrics.find((m) => m.name === state.metric).title}`, drop("metric"));
+    if (state.id) add(`id: ${state.id}`, drop("id"));
+    if (state.split) add(`split ${state.split}`, drop("split"));
+    if (state.sub) add(`sub-split ${state.sub}`, drop("sub"));
+    for (const [name, value] of Object.entries(state.groups)) add(`${name}: ${value}`, (s) => { delete s.groups[name]; });
+    if (state.pert) add(state.pert === "original" ? "original only" : state.pert, drop("pert"));
+    if (state.trial) add(`trial ${state.trial}`, drop("trial"));
+    if (state.finish) add(`finish: ${state.finish}`, drop("finish"));
+    for (const [name, [low, high]] of Object.entries(state.ranges)) {
+      const words = high !== high ? `at least ${low}` : low !== low ? `at most ${high}` : `${low} to ${high}`;
+      add(`${name} ${words}`, (s) => { delete s.ranges[name]; });
+    }
+    return list;
+  };
+
+  const entries = (state) => [
+    ...["q", "in", "show", "metric", "id", "split", "sub", "pert", "trial", "finish"].map((key) => [key, state[key]]),
+    ...Object.entries(state.groups).map(([name, value]) => ["group", `${name}=${value}`]),
+    ...Object.entries(state.ranges).map(([name, ends]) => [name, ends.map(amount).join("..")]),
+    ["sort", state.sort],
+  ].filter(([, value]) => value);
+  const KEYS = ["q", "in", "show", "metric", "id", "split", "sub", "pert", "trial", "finish", "group", "score", "confidence", "length", "sort"];
+  Object.assign(helmsite, { findForm, asked, entries, FINDER_KEYS: KEYS, SYMBOLS, OUTCOMES });
+})();
