@@ -17,7 +17,7 @@ from msgspec import structs
 
 from helmsite.config import SiteConfig
 from helmsite.errors import ArchiveError, BuildError
-from helmsite.render import build, check_links, scoreindex, sentences
+from helmsite.render import Means, build, check_links, scoreindex, sentences
 from helmsite.render.charts import ticks
 from helmsite.render.columns import decode
 from helmsite.render.output import MARKER
@@ -164,7 +164,10 @@ def test_two_builds_are_equal_byte_for_byte(site: Path, tmp_path: Path) -> None:
 def test_the_report_counts_what_was_written(tmp_path: Path) -> None:
     calls: list[tuple[str, int, int]] = []
     report = build(
-        FakeResults(), tmp_path / "s", CONFIG, progress=lambda *c: calls.append(c)
+        FakeResults(),
+        tmp_path / "s",
+        CONFIG,
+        means=Means(progress=lambda *c: calls.append(c)),
     )
     files = tree(tmp_path / "s")
     assert report.files == len(files)
@@ -174,7 +177,10 @@ def test_the_report_counts_what_was_written(tmp_path: Path) -> None:
         s for s in FakeResults().runs() if s.manifest.scenario.publication == "full"
     ]
     assert report.instances == sum(s.n_instances for s in shown)
-    assert ("run pages", 0, len(FakeResults().runs())) in calls
+    counts = [(done, of) for what, done, of in calls if what == "instances"]
+    assert counts == sorted(counts)
+    assert counts[0] == (0, report.instances)
+    assert counts[-1] == (report.instances, report.instances)
 
 
 def test_a_failed_build_leaves_the_old_site_and_nothing_else(tmp_path: Path) -> None:
@@ -188,7 +194,7 @@ def test_a_failed_build_leaves_the_old_site_and_nothing_else(tmp_path: Path) -> 
             raise ArchiveError("requests.parquet is damaged")
 
     with pytest.raises(ArchiveError, match="is damaged"):
-        build(Broken(models=2), out, CONFIG)
+        build(Broken(models=3), out, CONFIG)
     assert tree(out) == before
     assert [p.name for p in tmp_path.iterdir()] == ["site"]
 
@@ -201,7 +207,7 @@ def test_a_disk_without_space_is_told_and_loses_nothing(tmp_path: Path) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (15_000, limits[1]))
     try:
         with pytest.raises(BuildError, match=r"Cannot write .*: File too large"):
-            build(FakeResults(models=1), out, CONFIG)
+            build(FakeResults(models=2), out, CONFIG)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert tree(out) == before
@@ -377,7 +383,8 @@ def test_a_cell_tells_value_interval_and_how_many_were_scored(
 
 def test_bands_are_brackets_at_the_left(pages: dict[str, str]) -> None:
     classes = re.findall(
-        r'<tr(?: class="band-(\w+)")?(?: data-[^>]*)?><th scope="row"', pages["index.html"]
+        r'<tr(?: class="band-(\w+)")?(?: data-[^>]*)?><th scope="row"',
+        pages["index.html"],
     )
     assert classes == ["first", "last", "", "first", "mid", "last", "first", "last"]
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from helmsite.archive import Archive
     from helmsite.cli.options import Place
     from helmsite.config import Project
+    from helmsite.render import BuildReport
+    from helmsite.schema import Manifest
 
 
 @click.command()
@@ -21,9 +23,23 @@ if TYPE_CHECKING:
 )
 @click.option("--strict", is_flag=True, help="Fail on any warning.")
 @click.option("--base-url", help="Address under which the site will be published.")
+@click.option(
+    "--workers",
+    type=click.IntRange(1),
+    help="Processes that render runs (default: one for each core).",
+)
 @place
-def command(place: Place, out: Path | None, strict: bool, base_url: str | None) -> None:
-    """Render every page of the archive into a folder that opens from file:// too."""
+def command(
+    place: Place,
+    out: Path | None,
+    strict: bool,
+    base_url: str | None,
+    workers: int | None,
+) -> None:
+    """Render every page of the archive into a folder that opens from file:// too.
+
+    Of an earlier site in the folder, what is still true is taken over.
+    """
     project = place.project()
     build_site(
         project,
@@ -31,6 +47,7 @@ def command(place: Place, out: Path | None, strict: bool, base_url: str | None) 
         out or place.folder / "site",
         strict=strict,
         base_url=base_url,
+        workers=workers,
     )
 
 
@@ -41,13 +58,15 @@ def build_site(
     *,
     strict: bool = False,
     base_url: str | None = None,
+    workers: int | None = None,
 ) -> None:
     """Build a site and say what was written."""
     from msgspec import structs
-    from rich.console import Console
 
     from helmsite import render
     from helmsite.cli.options import results
+    from helmsite.cli.progress import BuildReporter
+    from helmsite.render.workers import cores
 
     site = structs.replace(
         project.site,
@@ -56,30 +75,57 @@ def build_site(
         if project.site.overrides
         else "",
     )
-    console = Console(stderr=True)
-    with results(archive, project) as found, console.status("Building") as status:
+    with results(archive, project) as found, BuildReporter() as reporter:
         report = render.build(
             found,
             out,
             site,
             strict=strict,
             downloads=_downloads(archive),
-            progress=lambda what, done, of: status.update(f"{what} {done}/{of}"),
+            means=render.Means(
+                workers=workers or cores(),
+                progress=reporter.progress,
+                told=reporter.told,
+            ),
         )
+    for note in report.notes:
+        click.echo(visible(note), err=True)
     for warning in report.warnings:
         click.secho(visible(f"Warning: {warning}"), fg="yellow", err=True)
     click.echo(
-        f"{out}: {report.pages} pages, {report.instances} instances, {size(report.bytes)}. "
+        f"{out}: {report.pages} pages, {report.instances} instances, "
+        f"{size(report.bytes)}; {_work(report)}. "
         f"Open {out / 'index.html'} or type `helmsite serve {out}`."
     )
+
+
+def _work(report: BuildReport) -> str:
+    """Return what a build had to do."""
+    if report.current:
+        return "up to date, nothing was written"
+    if not report.reused:
+        return f"{report.rendered} runs rendered"
+    return f"{report.rendered} of {report.rendered + report.reused} runs rendered"
 
 
 def _downloads(archive: Archive) -> dict[str, list[Path]]:
     """Return the tables of each run to offer on the site; those of a bucket stay there.
 
-    Only files that are the manifest's to the byte: no link or other file is published.
+    No link is followed; that a file is the manifest's to the byte is checked when it is
+    copied.
     """
-    return {
-        m.run_id: [p for p in archive.verified(m.run_id) if p.suffix == ".parquet"]
-        for m in archive.manifests()
-    }
+    if not archive.is_local:
+        return {}
+    return {m.run_id: _tables(archive, m) for m in archive.manifests()}
+
+
+def _tables(archive: Archive, manifest: Manifest) -> list[Path]:
+    from helmsite.errors import ArchiveError
+
+    found = []
+    for name in sorted(manifest.files):
+        try:
+            found.append(Path(archive.file(manifest.run_id, name)))
+        except ArchiveError:  # a link, or no table of helmsite: never published
+            continue
+    return found

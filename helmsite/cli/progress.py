@@ -1,4 +1,4 @@
-"""What a user sees while a run goes: a bar on a terminal, lines elsewhere."""
+"""What a user sees while a run or a build goes: a bar on a terminal, lines elsewhere."""
 
 from __future__ import annotations
 
@@ -23,14 +23,16 @@ if TYPE_CHECKING:
     from rich.progress import Task, TaskID
     from rich.text import Text
 
+    from helmsite.render import Forecast
     from helmsite.run import Plan
     from helmsite.schema import Completion, Manifest
 
 LINE_EVERY_S = 30.0
+BUILD_LINE_EVERY_S = 10.0
 
 
 class Rate(TextColumn):
-    """Requests per second."""
+    """Requests or instances per second."""
 
     def __init__(self) -> None:
         super().__init__("")
@@ -134,3 +136,76 @@ class Reporter:
         rate = (done - self._known) / (time.monotonic() - self._started)
         left = (asked - done) / rate
         return f"  {done} of {asked} requests, {rate:.1f}/s, {left:.0f} s left"
+
+
+class BuildReporter:
+    """Shows what a build does: a bar with instances per second and the time left.
+
+    Where there is no terminal, a line comes every ten seconds, so a short build says
+    nothing but its result.
+    """
+
+    def __init__(self, console: Console | None = None) -> None:
+        self.console = console or Console(stderr=True)
+        self._bar = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=None),
+            MofNCompleteColumn(),
+            Rate(),
+            TimeRemainingColumn(compact=True),
+            console=self.console,
+            transient=True,
+        )
+        self._task: TaskID | None = None
+        self._what = ""
+        self._began = time.monotonic()
+        self._line_due = self._began + BUILD_LINE_EVERY_S
+        self._forecast = ""
+
+    def __enter__(self) -> BuildReporter:
+        if self.console.is_terminal:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.console.is_terminal:
+            self._bar.stop()
+
+    def told(self, forecast: Forecast) -> None:
+        """Take what the build expects; a terminal shows it at once, a log if it lasts."""
+        self._forecast = forecast.sentence
+        if self.console.is_terminal:
+            self._say_forecast()
+
+    def progress(self, what: str, done: int, of: int) -> None:
+        """Take how far the build is with something."""
+        if what != self._what:
+            self._what, self._began = what, time.monotonic()
+            if self._task is not None:
+                self._bar.remove_task(self._task)
+            self._task = self._bar.add_task(what.capitalize(), total=of or None)
+        if self._task is not None:
+            self._bar.update(self._task, completed=done, total=of or None)
+        if not self.console.is_terminal and time.monotonic() > self._line_due:
+            self._line_due = time.monotonic() + BUILD_LINE_EVERY_S
+            self._say_forecast()
+            self._say(self._pace(done, of))
+
+    def _say_forecast(self) -> None:
+        if self._forecast:
+            self._say(self._forecast)
+            self._forecast = ""
+
+    def _pace(self, done: int, of: int) -> str:
+        took = time.monotonic() - self._began
+        rate = done / took if took > 0 else 0.0
+        left = f", {rate:.0f}/s, {(of - done) / rate:.0f} s left" if rate else ""
+        return f"  {self._what}: {done:,} of {of:,}{left}"
+
+    def _say(self, text: str) -> None:
+        self.console.print(text, highlight=False, markup=False, soft_wrap=True)

@@ -2,70 +2,67 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from msgspec import structs
-
-from helmsite.errors import BuildError, ConfigError
-from helmsite.query.rows import (
-    Group,
-    Leaderboard,
-    ModelPage,
-    ModelSummary,
-    Overview,
-    RunPage,
-    RunSummary,
-    ScenarioPage,
-    ScenarioSummary,
-)
-from helmsite.render import formats, misc, search, sentences, views
-from helmsite.render.downloads import write_downloads
-from helmsite.render.frames import Frames
-from helmsite.render.links import check_links
-from helmsite.render.names import SiteMap
-from helmsite.render.output import MARKER, Writer, refuse_foreign, staged
-from helmsite.render.runnames import run_names
-from helmsite.render.runpages import write_run
+from helmsite.errors import BuildError
+from helmsite.render.downloads import allowed
+from helmsite.render.earlier import Earlier
+from helmsite.render.forecast import Forecast, Sizes, forecast
+from helmsite.render.gather import concerns, frames_of, gather
+from helmsite.render.links import Whole, check_pages
+from helmsite.render.output import MARKER, refuse_foreign, remove_leftovers, staged
+from helmsite.render.record import Basis, Mark, SiteRecord, encode, own_summary
+from helmsite.render.runpages import Job, Kit, run_frames
+from helmsite.render.source import Means
+from helmsite.render.summaries import summary_pages, write_front, write_static
 from helmsite.render.text import web_address
 from helmsite.render.theme import Theme
-from helmsite.schema import Record, parse_entry
+from helmsite.render.workers import render_all
+from helmsite.schema import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from helmsite.config import SiteConfig
-    from helmsite.render.pages import Page
-    from helmsite.render.source import Source
+    from helmsite.render.frames import Frames
+    from helmsite.render.gather import Gathered
+    from helmsite.render.output import Writer
+    from helmsite.render.record import RunRecord
+    from helmsite.render.runpages import Made
+    from helmsite.render.source import Reader, Source
 
-    Progress = Callable[[str, int, int], None]
+    Downloads = Mapping[str, Sequence[Path]]
 
-HTML_PER_ARCHIVED_BYTE = 3
-ACCURACY = "accuracy"
+ALONE = Means()
+SHOWN = 20
+FIXED_PAGES = 6  # the front, the lists, the data and the patterns
 
 
 class BuildReport(Record, frozen=True):
-    """What was built. `warnings` are things to know that did not stop the build."""
+    """What a site holds now. `warnings` are things to know that did not stop the build.
+
+    `rendered` and `reused` count runs. Where nothing had changed, `current` is set and
+    nothing was written. `notes` say what of the earlier site could not be used.
+    """
 
     pages: int
     files: int
     bytes: int
     instances: int
     warnings: tuple[str, ...] = ()
+    rendered: int = 0
+    reused: int = 0
+    current: bool = False
+    notes: tuple[str, ...] = ()
 
 
-class Gathered(Record, frozen=True):
-    """Everything that the pages say, but for the instances."""
+class Plan(NamedTuple):
+    """Which runs are rendered and which are taken over; `notes` say why some are not."""
 
-    overview: Overview
-    groups: tuple[Group, ...]
-    boards: tuple[Leaderboard, ...]
-    scenarios: tuple[ScenarioSummary, ...]
-    scenario_pages: tuple[ScenarioPage, ...]
-    models: tuple[ModelSummary, ...]
-    model_pages: tuple[ModelPage, ...]
-    runs: tuple[RunSummary, ...]
-    run_pages: tuple[RunPage, ...]
+    jobs: tuple[Job, ...]
+    reused: dict[str, RunRecord]
+    notes: tuple[str, ...]
 
 
 def build(
@@ -73,142 +70,197 @@ def build(
     out: Path,
     site: SiteConfig,
     *,
-    progress: Progress | None = None,
     strict: bool = False,
     downloads: Mapping[str, Sequence[Path]] | None = None,
+    means: Means = ALONE,
 ) -> BuildReport:
     """Build the site of an archive in a folder, which is replaced at the very end.
 
-    The same archive gives the same bytes. Where anything fails, an earlier build stays.
+    The same archive gives the same bytes, whatever was there before: of an earlier site,
+    what is still true is taken over. Where anything fails, an earlier build stays.
 
     Args:
         results: the archive's numbers and instances.
         out: the folder to make; it may hold nothing but an earlier build.
         site: title, groups, overrides of the theme.
-        progress: called with (what, done, of).
-        strict: whether a warning stops the build.
+        strict: whether a warning stops the build, a credential on a page among them.
         downloads: Parquet files to offer under data/runs/, by run id; each must be what
             the run's manifest says, and run.json comes with them.
+        means: processes, progress, and what looks for credentials.
 
     Raises:
         BuildError: `out` is not ours, a template is broken, a link leads nowhere, the
             base address is none, or there is a warning in a strict build.
     """
-    tell = progress or _silent
     check_base_url(site)
     refuse_foreign(out)
+    downloads = downloads or {}
     theme = Theme(site.overrides)
-    gathered = gather(results, tell)
-    warnings = concerns(gathered, site)
+    basis = Basis(site, theme)
+    whole = basis.whole(results.overview().state, _names(downloads))
+    earlier = Earlier(out, means.inspector if strict else None, means.tell)
+    if earlier.record.whole == whole and earlier.is_whole():
+        return unchanged(earlier, site, strict=strict)
+    gathered = gather(results, means.tell)
+    frames = frames_of(gathered, site)
+    plan = planned(gathered, frames, downloads, basis, earlier)
+    reader = results.reader()
+    expected = expectation(plan, gathered, earlier, reader, theme)
+    if means.told is not None:
+        means.told(expected)
+    lasting = concerns(gathered, site)
+    warnings = [*lasting, *expected.over(site.size_budget_mb)]
     stop_if_strict(warnings, strict=strict)
-    frames = Frames(
-        site,
-        site_map(gathered),
-        gathered.overview,
-        _titles(gathered),
-        run_names(gathered.runs),
-    )
-    with staged(out) as writer:
+    with staged(out, means.inspector) as writer:
+        take_over(plan.reused, earlier, writer)
+        kit = Kit(reader, site.overrides, writer.root, means.inspector)
+        made = render_all(plan.jobs, kit, means)
+        runs = {**plan.reused, **{m.run_id: m.record for m in made}}
+        for run in runs.values():
+            writer.adopt(run.files)
         write_static(theme, gathered, frames, writer)
-        offered, missing = write_downloads(
-            downloads or {}, gathered.runs, frames.map, writer
-        )
-        warnings += missing
-        stop_if_strict(missing, strict=strict)
+        offered = offered_by(gathered, runs, frames)
         for template, page in summary_pages(gathered, frames, offered):
             writer.write(page.frame.path, theme.render(template, page))
         write_front(theme, gathered, frames, writer)
-        instances = 0
-        for done, run in enumerate(gathered.run_pages):
-            tell("run pages", done, len(gathered.run_pages))
-            instances += write_run(run, results, theme, frames, writer, offered)
-        tell("checking links", 0, 1)
-        stop_at_broken_links(writer.root)
-        writer.write(MARKER, f"{gathered.overview.state}\n")
-    pages = writer.pages
-    return BuildReport(pages, writer.files, writer.bytes, instances, tuple(warnings))
-
-
-def gather(results: Source, tell: Progress) -> Gathered:
-    """Ask everything that the pages say, before a single file is written."""
-    groups = tuple(results.groups())
-    scenarios, models = tuple(results.scenarios()), tuple(results.models())
-    runs = tuple(results.runs())
-    tell("gathering", 0, 4)
-    boards = tuple(
-        results.leaderboard(g.name, family)
-        for g in groups
-        for family in formats.families(g.families)
-    )
-    tell("gathering", 1, 4)
-    scenario_pages = tuple(results.scenario(s.facts.name) for s in scenarios)
-    tell("gathering", 2, 4)
-    model_pages = tuple(results.model(m.card.name) for m in models)
-    tell("gathering", 3, 4)
-    run_pages = tuple(results.run(r.manifest.run_id) for r in runs)
-    return Gathered(
-        overview=results.overview(),
-        groups=groups,
-        boards=boards,
-        scenarios=scenarios,
-        scenario_pages=scenario_pages,
-        models=models,
-        model_pages=model_pages,
-        runs=runs,
-        run_pages=run_pages,
+        means.tell("checking links", 0, 1)
+        stop_at_broken_links(made, runs, writer)
+        found = [*earlier.leaks, *writer.leaks, *(x for m in made for x in m.leaks)]
+        stop_at_credentials(found, strict=strict)
+        missing = [w for m in made for w in m.warnings]
+        stop_if_strict(missing, strict=strict)
+        record = recorded(whole, runs, [*lasting, *missing], writer)
+        writer.write(MARKER, encode(record))
+    notes = (*plan.notes, *left_behind(earlier))
+    return report(
+        record, writer.files, [*warnings, *missing, *found], plan, notes=notes
     )
 
 
-def concerns(gathered: Gathered, site: SiteConfig) -> list[str]:
-    """Return what a careful publisher wants to know before a site goes out."""
-    found = []
-    stored = sum(
-        file.bytes
-        for run in gathered.runs
-        for name, file in run.manifest.files.items()
-        if name.startswith("requests") and run.manifest.scenario.publication == "full"
+def _names(downloads: Downloads) -> dict[str, list[str]]:
+    return {
+        run_id: [path.name for path in files] for run_id, files in downloads.items()
+    }
+
+
+def unchanged(earlier: Earlier, site: SiteConfig, *, strict: bool) -> BuildReport:
+    """Return the report on a site that needs nothing: every file is as it would be made.
+
+    Raises:
+        BuildError: a strict build, and there is a warning or a credential on a page.
+    """
+    record = earlier.record
+    remove_leftovers(earlier.root.absolute())
+    files = {**record.every_file, MARKER: earlier.marker}
+    weight = Forecast(0, sum(m.size for m in files.values()), 0, len(record.runs))
+    warnings = [*record.warnings, *weight.over(site.size_budget_mb)]
+    stop_if_strict(warnings, strict=strict)
+    stop_at_credentials(earlier.leaks, strict=strict)
+    plan = Plan((), record.runs, ())
+    return report(record, files, warnings, plan, current=True)
+
+
+def report(
+    record: SiteRecord,
+    files: Mapping[str, Mark],
+    warnings: Sequence[str],
+    plan: Plan,
+    *,
+    notes: Sequence[str] = (),
+    current: bool = False,
+) -> BuildReport:
+    """Return what a site holds."""
+    return BuildReport(
+        pages=sum(path.endswith(".html") for path in files),
+        files=len(files),
+        bytes=sum(mark.size for mark in files.values()),
+        instances=sum(run.instances for run in record.runs.values()),
+        warnings=tuple(warnings),
+        rendered=len(plan.jobs),
+        reused=len(plan.reused),
+        current=current,
+        notes=tuple(notes),
     )
-    forecast = stored * HTML_PER_ARCHIVED_BYTE
-    if forecast > site.size_budget_mb * 1_000_000:
-        found.append(
-            f"The pages of instances will take about {formats.size(forecast)}, more than "
-            f"the budget of {site.size_budget_mb} MB (size_budget_mb under [site])."
-        )
-    found += _idle_entries(gathered, site)
+
+
+def planned(
+    gathered: Gathered,
+    frames: Frames,
+    downloads: Downloads,
+    basis: Basis,
+    earlier: Earlier,
+) -> Plan:
+    """Decide for each run whether the earlier site's files are what it needs."""
+    jobs = {}
+    for summary in gathered.runs:
+        manifest, own = summary.manifest, own_summary(summary)
+        around = run_frames(basis.site, frames, manifest)
+        tables = downloads.get(manifest.run_id, ())
+        offered = tuple(sorted(allowed(manifest, tables))) if tables else None
+        names = None if offered is None else [path.name for path in offered]
+        key = basis.key(own, around, names)
+        jobs[manifest.run_id] = Job(own, around, key, offered)
+    reused, notes = earlier.usable({run_id: job.key for run_id, job in jobs.items()})
+    left = tuple(job for run_id, job in jobs.items() if run_id not in reused)
+    return Plan(left, reused, tuple(notes))
+
+
+def expectation(
+    plan: Plan, gathered: Gathered, earlier: Earlier, reader: Reader, theme: Theme
+) -> Forecast:
+    """Return how large the site will be, about."""
+    sizes = Sizes(gathered.runs, earlier.record)
+    sizes.learn(plan.jobs, reader, theme)
+    lists = (gathered.boards, gathered.scenarios, gathered.models)
+    others = FIXED_PAGES + sum(map(len, lists))
+    return forecast(plan.jobs, plan.reused, sizes, others)
+
+
+def take_over(
+    reused: Mapping[str, RunRecord], earlier: Earlier, writer: Writer
+) -> None:
+    """Make the files of runs that have not changed files of the new site."""
+    for record in reused.values():
+        for path, mark in record.files.items():
+            writer.link(path, earlier.root / path, mark)
+
+
+def offered_by(
+    gathered: Gathered, runs: Mapping[str, RunRecord], frames: Frames
+) -> dict[str, tuple[str, ...]]:
+    """Return the addresses of each run's files on offer, the manifest first."""
+    found = {}
     for run in gathered.runs:
-        if run.manifest.status != "complete":
-            counts = run.manifest.counts
-            found.append(
-                f"Run {run.manifest.run_id} is {run.manifest.status}: "
-                f"{counts.answered:,} of {counts.asked:,} requests answered."
-            )
+        run_id = run.manifest.run_id
+        first = f"{frames.map.data(run_id)}/run.json"
+        if first in runs[run_id].files:
+            folder = frames.map.data(run_id)
+            own = (p for p in runs[run_id].files if p.startswith(f"{folder}/"))
+            found[run_id] = tuple(sorted(own, key=lambda path: (path != first, path)))
     return found
 
 
-def _idle_entries(gathered: Gathered, site: SiteConfig) -> list[str]:
-    """Return a warning for each entry of the site's groups that no run belongs to."""
-    known = [_parsed(s.facts.name) for s in gathered.scenarios]
+def recorded(
+    whole: str,
+    runs: Mapping[str, RunRecord],
+    warnings: Sequence[str],
+    writer: Writer,
+) -> SiteRecord:
+    """Return the record of what was written."""
+    of_runs = {path for record in runs.values() for path in record.files}
+    others = {p: mark for p, mark in writer.files.items() if p not in of_runs}
+    return SiteRecord(whole, dict(runs), others, tuple(warnings))
 
-    def matches(entry: str) -> bool:
-        wanted, parameters = parse_entry(entry)
-        return any(
-            name == wanted and parameters.items() <= own.items() for name, own in known
-        )
 
+def left_behind(earlier: Earlier) -> list[str]:
+    """Return a note on files that somebody put into the earlier site."""
+    strangers = [s for s in earlier.strangers() if not s.startswith(("runs/", "data/"))]
+    if not strangers:
+        return []
+    more = f" and {len(strangers) - 1} more" if len(strangers) > 1 else ""
     return [
-        f"No run belongs to {entry!r} of [site.groups.{name}]."
-        for name, group in site.groups.items()
-        for entry in group.scenarios
-        if known and not matches(entry)
+        f"{strangers[0]}{more} was not made by a build; the new site is without it."
     ]
-
-
-def _parsed(name: str) -> tuple[str, dict[str, str]]:
-    """Split an archived scenario's name; one that is no entry has no parameters."""
-    try:
-        return parse_entry(name)
-    except ConfigError:
-        return name, {}
 
 
 def stop_if_strict(warnings: Sequence[str], *, strict: bool) -> None:
@@ -219,6 +271,21 @@ def stop_if_strict(warnings: Sequence[str], *, strict: bool) -> None:
     """
     if strict and warnings:
         raise BuildError("\n".join(warnings), "Build without strict to see the site.")
+
+
+def stop_at_credentials(found: Sequence[str], *, strict: bool) -> None:
+    """Make sure that a strict build publishes no credential.
+
+    Raises:
+        BuildError: with the places, and never with what stands there.
+    """
+    if strict and found:
+        raise BuildError(
+            "The new site would publish credentials; it was not put in place.\n"
+            + _listed(found),
+            "Make them invalid where they were issued, then take the run out of the "
+            "archive. docs/publishing.md says how to allow a harmless one.",
+        )
 
 
 def check_base_url(site: SiteConfig) -> None:
@@ -236,87 +303,31 @@ def check_base_url(site: SiteConfig) -> None:
     )
 
 
-def site_map(gathered: Gathered) -> SiteMap:
-    """Return where each page will be."""
-    return SiteMap(
-        groups=[g.name for g in gathered.groups],
-        scenarios=[s.facts.name for s in gathered.scenarios],
-        models=[m.card.name for m in gathered.models],
-        runs=[r.manifest.run_id for r in gathered.runs],
-        families=[*(b.family for b in gathered.boards), ACCURACY],
-    )
-
-
-def _titles(gathered: Gathered) -> dict[str, str]:
-    return {m.card.name: m.card.title for m in gathered.models}
-
-
-def summary_pages(
-    gathered: Gathered, frames: Frames, offered: Mapping[str, Sequence[str]]
-) -> Iterator[tuple[str, Page]]:
-    """Yield every page that is not about one run, with its template."""
-    groups = {g.name: g for g in gathered.groups}
-    for shown in gathered.boards:
-        path = frames.map.board(shown.group, shown.family)
-        group = groups[shown.group]
-        yield (
-            "leaderboard.html",
-            views.leaderboard(shown, group, gathered.groups, path, frames),
-        )
-    best = {p.facts.name: sentences.leaders(p) for p in gathered.scenario_pages}
-    yield "scenarios.html", views.scenarios(gathered.scenarios, best, frames)
-    yield "models.html", views.models(gathered.models, frames)
-    yield "runs.html", views.runs(gathered.runs, frames)
-    for scenario in gathered.scenario_pages:
-        yield "scenario.html", views.scenario(scenario, frames)
-    for model in gathered.model_pages:
-        yield "model.html", views.model(model, frames)
-    yield "data.html", misc.data(gathered.runs, offered, frames)
-
-
-def write_front(
-    theme: Theme, gathered: Gathered, frames: Frames, writer: Writer
+def stop_at_broken_links(
+    made: Sequence[Made], runs: Mapping[str, RunRecord], writer: Writer
 ) -> None:
-    """Write index.html (the first group's leaderboard) and patterns.html."""
-    shown = next(iter(gathered.boards), Leaderboard("all", ACCURACY, (), ()))
-    group = next(
-        (g for g in gathered.groups if g.name == shown.group),
-        Group("all", "Leaderboard"),
-    )
-    front = views.leaderboard(shown, group, gathered.groups, "index.html", frames)
-    if gathered.runs and not gathered.boards:
-        front = structs.replace(front, sentence=sentences.UNSCORED)
-    writer.write("index.html", theme.render("leaderboard.html", front))
-    patterns = misc.patterns(theme, frames)
-    writer.write("patterns.html", theme.render("patterns.html", patterns))
-
-
-def write_static(
-    theme: Theme, gathered: Gathered, frames: Frames, writer: Writer
-) -> None:
-    """Write the theme's static files and the index of the search box."""
-    for path, content in theme.static().items():
-        writer.write(f"static/{path}", content)
-    index = search.script(gathered.scenarios, gathered.models, gathered.runs, frames)
-    writer.write("static/search-index.js", index)
-    writer.write(".nojekyll", "")
-
-
-def stop_at_broken_links(folder: Path) -> None:
     """Make sure that every link of the new site leads somewhere.
 
+    Runs were checked by themselves when they were rendered, in this build or an earlier
+    one; here their links to other pages are, and everything that is about several runs.
+
     Raises:
-        BuildError: with every link that does not.
+        BuildError: with every link that leads nowhere.
     """
-    broken = check_links(folder)
+    broken = [problem for run in made for problem in run.problems]
+    own = check_pages(writer.pages, writer.files, "")
+    broken += own.problems
+    whole = Whole(writer.root, writer.files, writer.pages)
+    for record in runs.values():
+        broken += whole.check(record.outward)
     if broken:
-        shown = "\n".join(broken[:20])
-        rest = f"\n… and {len(broken) - 20} more" if len(broken) > 20 else ""
         raise BuildError(
-            f"The new site has broken links; it was not put in place.\n{shown}{rest}",
+            "The new site has broken links; it was not put in place.\n"
+            + _listed(broken),
             "If you override templates, compare their links with the bundled ones.",
         )
 
 
-def _silent(what: str, done: int, of: int) -> None:
-    """Report no progress."""
+def _listed(found: Sequence[str]) -> str:
+    rest = [f"… and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
+    return "\n".join([*found[:SHOWN], *rest])

@@ -7,54 +7,42 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from helmsite.render.names import SAFE
+from helmsite.render.record import Mark
 from helmsite.render.text import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from helmsite.query.rows import RunSummary
-    from helmsite.render.names import SiteMap
     from helmsite.render.output import Writer
     from helmsite.schema import Manifest
 
 AGGREGATES = {"stats"}
 
 
-def write_downloads(
-    downloads: Mapping[str, Sequence[Path]],
-    runs: Iterable[RunSummary],
-    site: SiteMap,
-    writer: Writer,
-) -> tuple[dict[str, tuple[str, ...]], list[str]]:
-    """Copy the tables on offer; return their addresses from the root by run, and warnings.
+def write_tables(
+    manifest: Manifest, sources: Iterable[Path], folder: str, writer: Writer
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Copy a run's tables on offer; return their addresses from the root, and warnings.
 
     A table is offered where it is a file of its own with the size and SHA-256 that the
-    run's manifest names; anything else (a link, a changed file) is left out with a
-    warning. run.json is written from the manifest. Of a scenario whose aggregates alone
-    may be published, no other table is offered.
+    manifest names; anything else (a link, a changed file) is left out with a warning.
+    run.json is written from the manifest. Of a scenario whose aggregates alone may be
+    published, no other table is offered.
     """
-    offered, warnings = {}, []
-    for run in runs:
-        manifest = run.manifest
-        found = downloads.get(manifest.run_id, ())
-        if not found:
-            continue
-        folder = site.data(manifest.run_id)
-        addresses = [f"{folder}/run.json"]
-        writer.write(addresses[0], run_json(manifest))
-        for source in sorted(allowed(manifest, found)):
-            address = f"{folder}/{source.stem}.parquet"
-            problem = writer.copy(address, source, manifest.files[source.stem])
-            if problem:
-                warnings.append(
-                    f"{plain(source.name)} of run {plain(manifest.run_id)} is not "
-                    f"offered: {problem}. `helmsite check` tells more."
-                )
-            else:
-                addresses.append(address)
-        offered[manifest.run_id] = tuple(addresses)
-    return offered, warnings
+    addresses, warnings = [f"{folder}/run.json"], []
+    writer.write(addresses[0], run_json(manifest))
+    for source in sorted(allowed(manifest, sources)):
+        address, facts = f"{folder}/{source.stem}.parquet", manifest.files[source.stem]
+        problem = writer.copy(address, source, Mark(facts.bytes, facts.sha256))
+        if problem:
+            warnings.append(
+                f"{plain(source.name)} of run {plain(manifest.run_id)} is not "
+                f"offered: {problem}. `helmsite check` tells more."
+            )
+        else:
+            addresses.append(address)
+    return tuple(addresses), tuple(warnings)
 
 
 def allowed(manifest: Manifest, sources: Iterable[Path]) -> Iterator[Path]:

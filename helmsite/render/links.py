@@ -1,87 +1,169 @@
-"""The check at the end of a build: every link of the site leads somewhere."""
+"""Whether every link of a site leads somewhere, without reading its pages again.
+
+A page is scanned while it is written: its ids, and what it links to. The links inside a
+run's folder are checked as soon as the run is rendered, in the process that rendered it.
+The few addresses elsewhere that its pages need are kept, also for later builds, and are
+looked for when the site is whole.
+"""
 
 from __future__ import annotations
 
 import html
-import itertools
-import json
 import posixpath
 import re
-from typing import TYPE_CHECKING
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
+from helmsite.render import scoreindex
+from helmsite.schema import Record
+
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
-TAG = re.compile(r"<[a-zA-Z][^<>]*>")
-ATTRIBUTE = re.compile(r"""\s(id|href|src)=(?:"([^"]*)"|'([^']*)')""")
+TAG = re.compile(r"""<[a-zA-Z][^\s>]*\s[^<>"']*(?:"[^"]*"[^<>"']*|'[^']*'[^<>"']*)*>""")
+ATTRIBUTE = re.compile(
+    r"""([^\s"'<>/=]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'=<>`]+))"""
+)
 OUTSIDE = re.compile(r"https?://")
-CALL = re.compile(r"helmsite\.index\((.*)\);\s*", re.DOTALL)
+SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
+INDEX = re.compile(r"runs/[^/]+/index\.js")
 
 
-class _Page:
-    def __init__(self, source: str) -> None:
-        self.ids: set[str] = set()
-        self.links: set[tuple[str, str]] = set()
-        self.twice: set[str] = set()
-        for tag in TAG.findall(source):
-            for name, double, single in ATTRIBUTE.findall(tag):
-                value = html.unescape(double or single)
-                if name != "id":
-                    self.links.add((name, value))
-                elif value in self.ids:
-                    self.twice.add(value)
-                else:
-                    self.ids.add(value)
+class Link(Record, frozen=True, array_like=True):
+    """A link as it stands on a page: `kind` is href or src."""
+
+    page: str
+    kind: str
+    address: str
+
+    @property
+    def target(self) -> tuple[str, str]:
+        """The file of the site that it leads to, and the place on it."""
+        address, _, fragment = self.address.partition("#")
+        address = unquote(address.partition("?")[0])
+        if not address:
+            return self.page, fragment
+        folder = posixpath.dirname(self.page)
+        return posixpath.normpath(posixpath.join(folder, address)), fragment
+
+    def fault(self) -> str | None:
+        """Return what is wrong with the address itself; None where it is a file's."""
+        if OUTSIDE.match(self.address):
+            return "" if self.kind == "href" else "is loaded from another origin"
+        address = unquote(self.address.partition("#")[0].partition("?")[0])
+        wrong = SCHEME.match(address) or address.startswith("/")
+        return "is not relative" if wrong else None
+
+    def problem(self, what: str) -> str:
+        """Return a sentence about it."""
+        return f"{self.page}: {self.kind} {self.address!r} {what}"
 
 
-def check_links(site: Path) -> list[str]:
-    """Return what is wrong with a site's links, as sentences; [] if nothing is.
+class Scan(NamedTuple):
+    """What a page can be linked by and what it links to; `twice` are repeated ids."""
 
-    Looked at are href and src of every page and the addresses in the score indexes:
-    they must be relative, and file and anchor must exist. Links of `a` elements may
-    lead to http(s) addresses elsewhere. An id may stand once on a page.
+    ids: frozenset[str]
+    links: tuple[tuple[str, str], ...]
+    twice: tuple[str, ...]
+
+
+class Checked(NamedTuple):
+    """What is wrong with some pages, and which links lead out of their folder."""
+
+    problems: tuple[str, ...]
+    outward: tuple[Link, ...]
+
+
+def scan(source: str) -> Scan:
+    """Return the ids and links of a page. Equal tags are taken apart once."""
+    ids: set[str] = set()
+    twice: set[str] = set()
+    links: set[tuple[str, str]] = set()
+    for tag, times in Counter(TAG.findall(source)).items():
+        small = tag.lower()  # most tags hold none of the three: quicker than a pattern
+        if not ("id" in small or "href" in small or "src" in small):
+            continue
+        for written, *values in ATTRIBUTE.findall(tag):
+            name, value = written.lower(), html.unescape("".join(values))
+            if name in {"href", "src"}:
+                links.add((name, value))
+            elif name == "id":
+                if value in ids or times > 1:
+                    twice.add(value)
+                ids.add(value)
+    return Scan(frozenset(ids), tuple(sorted(links)), tuple(sorted(twice)))
+
+
+def check_pages(
+    pages: Mapping[str, Scan], files: Collection[str], folder: str
+) -> Checked:
+    """Check the links of pages, as far as they lead into a folder ('' is the site).
+
+    Of the links that lead elsewhere, one for each target is returned.
     """
-    files = {p.relative_to(site).as_posix() for p in site.rglob("*") if p.is_file()}
-    pages = {
-        name: _Page((site / name).read_text(encoding="utf-8", errors="surrogatepass"))
-        for name in sorted(files)
-        if name.endswith(".html")
-    }
-    problems = []
-    for name, page in pages.items():
-        problems += [f"{name}: the id {i!r} stands twice" for i in sorted(page.twice)]
-        for kind, link in sorted(page.links):
-            wrong = _problem(name, link, kind, files, pages)
-            if wrong:
-                problems.append(f"{name}: {kind} {link!r} {wrong}")
-    for name in sorted(f for f in files if re.fullmatch(r"runs/[^/]+/index\.js", f)):
-        problems += _index_problems(site, name, pages)
-    return problems
+    problems: list[str] = []
+    outward: dict[tuple[str, str], Link] = {}
+    for name in sorted(pages):
+        page = pages[name]
+        problems += [f"{name}: the id {i!r} stands twice" for i in page.twice]
+        for kind, address in page.links:
+            link = Link(name, kind, address)
+            fault = link.fault()
+            if fault is None and not link.target[0].startswith(folder):
+                outward.setdefault(link.target, link)
+                continue
+            if fault is None:
+                fault = _missing(link, files, pages)
+            if fault:
+                problems.append(link.problem(fault))
+    return Checked(tuple(problems), tuple(outward[key] for key in sorted(outward)))
 
 
-def _problem(
-    name: str, link: str, kind: str, files: set[str], pages: dict[str, _Page]
-) -> str:
-    if OUTSIDE.match(link):
-        return "" if kind == "href" else "is loaded from another origin"
-    address, _, fragment = link.partition("#")
-    address = unquote(address.partition("?")[0])
-    if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]*:", address) or address.startswith("/"):
-        return "is not relative"
-    target = name
-    if address:
-        target = posixpath.normpath(posixpath.join(posixpath.dirname(name), address))
-    if target not in files:
+def _missing(link: Link, files: Collection[str], pages: Mapping[str, Scan]) -> str:
+    path, fragment = link.target
+    if path not in files:
         return "leads to no file"
-    if fragment and target in pages and fragment not in pages[target].ids:
+    if fragment and path in pages and fragment not in pages[path].ids:
         return "leads to no such place on the page"
     return ""
 
 
-def _index_problems(site: Path, name: str, pages: dict[str, _Page]) -> list[str]:
-    from helmsite.render import scoreindex
-    index = scoreindex.read((site / name).read_text(encoding="utf-8"))
+class Whole:
+    """A site whose pages are checked against each other; reads a page only if it must.
+
+    Args:
+        root: where the site is.
+        files: the path of every file of it.
+        pages: the pages that were scanned already.
+    """
+
+    def __init__(
+        self, root: Path, files: Collection[str], pages: Mapping[str, Scan]
+    ) -> None:
+        self._root, self._files, self._pages = root, files, dict(pages)
+
+    def check(self, links: Iterable[Link]) -> Iterator[str]:
+        """Yield what is wrong with links that lead from one part of the site to another."""
+        for link in links:
+            path, fragment = link.target
+            if fragment and path in self._files and path.endswith(".html"):
+                self._know(path)
+            wrong = _missing(link, self._files, self._pages)
+            if wrong:
+                yield link.problem(wrong)
+
+    def _know(self, path: str) -> None:
+        if path not in self._pages:
+            self._pages[path] = scan(_text(self._root / path))
+
+
+def check_index(name: str, script: str, pages: Mapping[str, Scan]) -> list[str]:
+    """Return the rows of a run's score index that have no article on their page."""
+    index = scoreindex.read(script)
+    if index is None:
+        return [f"{name}: is not a score index"]
     folder = posixpath.dirname(name)
     problems, row = [], 0
     for number, anchors in enumerate(scoreindex.anchors(index), 1):
@@ -91,3 +173,22 @@ def _index_problems(site: Path, name: str, pages: dict[str, _Page]) -> list[str]
                 problems.append(f"{name}: row {row} has no article on page {number}")
             row += 1
     return problems
+
+
+def check_links(site: Path) -> list[str]:
+    """Return what is wrong with the links of a site on disk, as sentences; [] if nothing.
+
+    Looked at are href and src of every page and the addresses in the score indexes:
+    they must be relative, and file and anchor must exist. Links of `a` elements may
+    lead to http(s) addresses elsewhere. An id may stand once on a page.
+    """
+    files = {p.relative_to(site).as_posix() for p in site.rglob("*") if p.is_file()}
+    pages = {n: scan(_text(site / n)) for n in sorted(files) if n.endswith(".html")}
+    problems = list(check_pages(pages, files, "").problems)
+    for name in sorted(filter(INDEX.fullmatch, files)):
+        problems += check_index(name, _text(site / name), pages)
+    return problems
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="surrogatepass")

@@ -102,6 +102,17 @@ class SiteMap:
         self._models = assign(models)
         self._runs = assign(runs)
 
+    def part(self, scenario: str, model: str, run: str) -> SiteMap:
+        """Return a map of one run's page and of those that it leads to."""
+        made = SiteMap((), (), (), ())
+        for own, whole, name in (
+            (made._scenarios, self._scenarios, scenario),
+            (made._models, self._models, model),
+            (made._runs, self._runs, run),
+        ):
+            own.update({name: whole[name]} if name in whole else {})
+        return made
+
     def board(self, group: str, family: str) -> str:
         """Return the leaderboard of a group and a family of metrics."""
         return f"groups/{self._groups[group]}/{self._families[family]}.html"

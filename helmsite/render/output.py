@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import hashlib
 import os
 import platform
@@ -11,19 +12,23 @@ import stat
 import tempfile
 import time
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Protocol
 
 from helmsite.errors import BuildError
+from helmsite.render.links import scan
+from helmsite.render.record import Mark
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-    from helmsite.schema import FileFacts
+    from helmsite.render.links import Scan
 
 MARKER = ".helmsite-build"
 GOING = ".helmsite-building"
 HOUR = 3600.0
+HERE, RENAME_EXCHANGE = -100, 2  # of Linux: AT_FDCWD, and a flag of renameat2
 CHUNK = 1 << 20
+TEXTS = (".css", ".html", ".js", ".json", ".svg", ".txt")
 
 
 def refuse_foreign(out: Path) -> None:
@@ -43,17 +48,34 @@ def refuse_foreign(out: Path) -> None:
         )
 
 
-class Writer:
-    """Writes files under a folder; counts files, pages and bytes."""
+class Inspector(Protocol):
+    """Looks for what must not be published."""
 
-    def __init__(self, root: Path) -> None:
+    def find(self, text: bytes) -> tuple[str, ...]:
+        """Return the kinds of what was found, never the thing itself."""
+
+
+class Writer:
+    """Writes files under a folder, and keeps what the site's record and checks need.
+
+    A file is never opened in place of another: it may be a hard link to one of an
+    earlier site, and several processes may write the same text at the same time.
+
+    Args:
+        root: the folder.
+        inspector: looks through every text.
+    """
+
+    def __init__(self, root: Path, inspector: Inspector | None = None) -> None:
         self.root = root
-        self.files = 0
-        self.bytes = 0
-        self.pages = 0
+        self.files: dict[str, Mark] = {}
+        self.pages: dict[str, Scan] = {}
+        self.leaks: list[str] = []
+        self._inspector = inspector
+        self._folders: set[Path] = set()
 
     def write(self, path: str, content: str | bytes) -> None:
-        """Write a file, or again the same one; its folders are made as needed.
+        """Write a file; of a page, keep what it is linked by and links to.
 
         Raises:
             BuildError: it cannot be written.
@@ -63,16 +85,23 @@ class Writer:
             if isinstance(content, bytes)
             else content.encode("utf-8", "surrogatepass")
         )
-        target = self.root / path
+        mark = Mark(len(raw), hashlib.sha256(raw).hexdigest())
+        if self.files.get(path) == mark:
+            return
+        target = self._place(path)
         with _told(target):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            known = target.exists()
-            target.write_bytes(raw)
-        if not known:
-            self._count(path, len(raw))
+            _put(target, raw)
+        self.files[path] = mark
+        if self._inspector is not None:
+            self.leaks += leaks(path, raw, self._inspector)
+        if path.endswith(".html"):
+            text = (
+                content if isinstance(content, str) else raw.decode("utf-8", "replace")
+            )
+            self.pages[path] = scan(text)
 
-    def copy(self, path: str, source: Path, facts: FileFacts) -> str:
-        """Copy a file's content into the site if it is what `facts` say.
+    def copy(self, path: str, source: Path, mark: Mark) -> str:
+        """Copy a file's content into the site if it is what the mark says.
 
         Links are not followed. Returns '' or why nothing was copied.
 
@@ -80,33 +109,82 @@ class Writer:
             BuildError: the target cannot be written.
         """
         try:
-            opened = _open_regular(source)
+            opened = open_regular(source)
         except OSError as error:
             return f"it cannot be read ({error.strerror})"
         if opened is None:
             return "it is a link or no regular file"
-        target, known = self.root / path, hashlib.sha256()
+        target, known = self._place(path), hashlib.sha256()
         size = 0
         with opened, _told(target):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with target.open("wb") as copied:
-                while size <= facts.bytes and (chunk := opened.read(CHUNK)):
+            target.unlink(missing_ok=True)
+            with target.open("xb") as copied:
+                while size <= mark.size and (chunk := opened.read(CHUNK)):
                     copied.write(chunk)
                     known.update(chunk)
                     size += len(chunk)
-            if size != facts.bytes or known.hexdigest() != facts.sha256:
+            if Mark(size, known.hexdigest()) != mark:
                 target.unlink()
                 return "it is not the file that the manifest names"
-        self._count(path, size)
+        self.files[path] = mark
         return ""
 
-    def _count(self, path: str, size: int) -> None:
-        self.files += 1
-        self.bytes += size
-        self.pages += path.endswith(".html")
+    def link(self, path: str, source: Path, mark: Mark) -> None:
+        """Make a file of an earlier site, just verified, one of this site too.
+
+        Where the file system has no hard links, it is copied.
+
+        Raises:
+            BuildError: it cannot be written, or is no longer what it was.
+        """
+        if self.files.get(path) == mark:
+            return
+        target = self._place(path)
+        try:
+            os.link(source, target, follow_symlinks=False)
+        except (OSError, NotImplementedError):
+            problem = self.copy(path, source, mark)
+            if problem:
+                raise BuildError(
+                    f"{source} was changed while the site was built: {problem}.",
+                    "Build again when nobody else works on the site.",
+                ) from None
+        self.files[path] = mark
+
+    def adopt(self, files: Mapping[str, Mark]) -> None:
+        """Count files that another writer has put into the folder."""
+        self.files.update(files)
+
+    def _place(self, path: str) -> Path:
+        """Return where a file goes, its folder made if need be."""
+        target = self.root / path
+        folder = target.parent
+        if folder not in self._folders:
+            with _told(target):
+                folder.mkdir(parents=True, exist_ok=True)
+            self._folders.add(folder)
+        return target
 
 
-def _open_regular(source: Path) -> IO[bytes] | None:
+def leaks(path: str, raw: bytes, inspector: Inspector) -> list[str]:
+    """Return a sentence for each thing in a text that must not be published."""
+    if path.endswith(TEXTS):
+        return [f"{path} holds {kind}." for kind in inspector.find(raw)]
+    return []
+
+
+def _put(target: Path, raw: bytes) -> None:
+    """Write a file that is new, or takes the place of another at once."""
+    try:
+        with target.open("xb") as file:
+            file.write(raw)
+    except FileExistsError:
+        beside = target.with_name(f".{target.name}.{os.getpid()}")
+        beside.write_bytes(raw)
+        beside.replace(target)
+
+
+def open_regular(source: Path) -> IO[bytes] | None:
     """Open a regular file for reading; None where it is a link or anything else."""
     if source.is_symlink():
         return None
@@ -131,7 +209,7 @@ def _told(target: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def staged(out: Path) -> Iterator[Writer]:
+def staged(out: Path, inspector: Inspector | None = None) -> Iterator[Writer]:
     """Yield a writer to a new folder that takes the place of `out` at the end.
 
     Where anything fails, the new folder is removed and `out` stays as it was.
@@ -149,7 +227,7 @@ def staged(out: Path) -> Iterator[Writer]:
         with _told(folder):
             folder.chmod(0o755)
             (folder / GOING).write_text(f"{os.getpid()} {platform.node()}\n")
-        yield Writer(folder)
+        yield Writer(folder, inspector)
         with _told(out):
             (folder / GOING).unlink()
             swap(folder, out)
@@ -192,11 +270,18 @@ def _is_dead(folder: Path) -> bool:
 
 
 def swap(new: Path, out: Path) -> None:
-    """Put `new` in the place of `out`; where that fails, `out` is put back."""
+    """Put `new` in the place of `out`; where that fails, `out` is put back.
+
+    Where the system can exchange two folders, there is a site at every moment.
+    """
     if not out.exists():
         new.rename(out)
         return
     old = new.with_name(new.name.replace(".building-", ".old-"))
+    if _exchange(new, out):
+        new.rename(old)
+        shutil.rmtree(old, ignore_errors=True)
+        return
     out.rename(old)
     try:
         new.rename(out)
@@ -204,3 +289,13 @@ def swap(new: Path, out: Path) -> None:
         old.rename(out)
         raise
     shutil.rmtree(old, ignore_errors=True)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Exchange two folders in one step; False where this system cannot."""
+    try:
+        libc = ctypes.CDLL(None, use_errno=True)
+        names = (HERE, os.fsencode(one), HERE, os.fsencode(other))
+        return bool(libc.renameat2(*names, RENAME_EXCHANGE) == 0)
+    except (AttributeError, OSError, TypeError):
+        return False

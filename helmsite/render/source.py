@@ -1,11 +1,11 @@
-"""What a site is built from, as far as the pages ask."""
+"""What a site is built from, as far as the pages ask, and by what means."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from helmsite.query.rows import (
         Group,
@@ -19,6 +19,18 @@ if TYPE_CHECKING:
         ScenarioPage,
         ScenarioSummary,
     )
+    from helmsite.render.forecast import Forecast
+    from helmsite.render.output import Inspector
+
+
+class Reader(Protocol):
+    """Reads single runs; can be pickled."""
+
+    def page(self, summary: RunSummary) -> RunPage:
+        """Return a run's numbers."""
+
+    def instances(self, run_id: str) -> Iterator[InstanceView]:
+        """Yield a run's instances, each original before its perturbed versions."""
 
 
 class Source(Protocol):
@@ -48,8 +60,24 @@ class Source(Protocol):
     def runs(self) -> Sequence[RunSummary]:
         """Return every run."""
 
-    def run(self, run_id: str) -> RunPage:
-        """Return one run."""
+    def reader(self) -> Reader:
+        """Return what reads single runs, also in another process."""
 
-    def instances(self, run_id: str) -> Iterator[InstanceView]:
-        """Yield a run's instances."""
+
+class Means(NamedTuple):
+    """How a site is built; none of it changes a byte.
+
+    `workers` is how many processes may render runs (a script that asks for several must
+    be safe to import: `if __name__ == "__main__":`). `inspector` looks for credentials in
+    every text. `progress` is called with (what, done, of), `told` with the forecast.
+    """
+
+    workers: int = 1
+    inspector: Inspector | None = None
+    progress: Callable[[str, int, int], None] | None = None
+    told: Callable[[Forecast], None] | None = None
+
+    def tell(self, what: str, done: int, of: int) -> None:
+        """Report progress."""
+        if self.progress is not None:
+            self.progress(what, done, of)

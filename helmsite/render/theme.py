@@ -7,6 +7,7 @@ A site overrides a file by one of the same name in `<overrides>/templates` or
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,7 +34,14 @@ if TYPE_CHECKING:
 FINDER = ("rows.js", "textsearch.js", "findform.js", "findlist.js", "finder.js")
 # One style sheet and one script for all pages: a cold page is a handful of requests.
 BUNDLES = {
-    "site.css": ("tokens.css", "base.css", "tables.css", "instances.css", "finder.css", "pages.css"),
+    "site.css": (
+        "tokens.css",
+        "base.css",
+        "tables.css",
+        "instances.css",
+        "finder.css",
+        "pages.css",
+    ),
     "site.js": ("core.js", "table.js", "instance.js", "pages.js", *FINDER),
 }
 
@@ -53,8 +61,10 @@ class Theme:
                     f"The theme folder {folder} does not exist.",
                     "Create it, or correct `overrides` under [site] in helmsite.toml.",
                 )
+        self.overrides = overrides
         chain = [folder / "templates" for folder in self.folders]
         self.environment = environment(chain, bundled("templates"))
+        self._chain = [*chain, bundled("templates")]
 
     def render(self, template: str, page: Page) -> str:
         """Return a page's HTML.
@@ -77,6 +87,20 @@ class Theme:
                 f"The template {template} cannot be rendered: {error}",
                 "docs/site.md lists the variables of each template.",
             ) from error
+
+    def sources(self) -> list[list[tuple[str, str]]]:
+        """Return path and SHA-256 of each template, folder by folder in their order."""
+        return [
+            [
+                (
+                    path.relative_to(folder).as_posix(),
+                    hashlib.sha256(path.read_bytes()).hexdigest(),
+                )
+                for path in sorted(folder.rglob("*"))
+                if path.is_file()
+            ]
+            for folder in self._chain
+        ]
 
     def static(self) -> dict[str, bytes]:
         """Return the static files by their path under static/, overrides applied.

@@ -1,0 +1,71 @@
+"""The pages that are not about one run, and the theme's static files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from helmsite.query.rows import Group, Leaderboard
+from helmsite.render import misc, search, sentences, views
+from helmsite.render.gather import ACCURACY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from helmsite.render.frames import Frames
+    from helmsite.render.gather import Gathered
+    from helmsite.render.output import Writer
+    from helmsite.render.pages import Page
+    from helmsite.render.theme import Theme
+
+
+def summary_pages(
+    gathered: Gathered, frames: Frames, offered: Mapping[str, Sequence[str]]
+) -> Iterator[tuple[str, Page]]:
+    """Yield every page that is not about one run, with its template."""
+    groups = {g.name: g for g in gathered.groups}
+    for shown in gathered.boards:
+        path = frames.map.board(shown.group, shown.family)
+        group = groups[shown.group]
+        yield (
+            "leaderboard.html",
+            views.leaderboard(shown, group, gathered.groups, path, frames),
+        )
+    best = {p.facts.name: sentences.leaders(p) for p in gathered.scenario_pages}
+    yield "scenarios.html", views.scenarios(gathered.scenarios, best, frames)
+    yield "models.html", views.models(gathered.models, frames)
+    yield "runs.html", views.runs(gathered.runs, frames)
+    for scenario in gathered.scenario_pages:
+        yield "scenario.html", views.scenario(scenario, frames)
+    for model in gathered.model_pages:
+        yield "model.html", views.model(model, frames)
+    yield "data.html", misc.data(gathered.runs, offered, frames)
+
+
+def write_front(
+    theme: Theme, gathered: Gathered, frames: Frames, writer: Writer
+) -> None:
+    """Write index.html (the first group's leaderboard) and patterns.html."""
+    shown = next(iter(gathered.boards), Leaderboard("all", ACCURACY, (), ()))
+    group = next(
+        (g for g in gathered.groups if g.name == shown.group),
+        Group("all", "Leaderboard"),
+    )
+    front = views.leaderboard(shown, group, gathered.groups, "index.html", frames)
+    if gathered.runs and not gathered.boards:
+        front = structs.replace(front, sentence=sentences.UNSCORED)
+    writer.write("index.html", theme.render("leaderboard.html", front))
+    patterns = misc.patterns(theme, frames)
+    writer.write("patterns.html", theme.render("patterns.html", patterns))
+
+
+def write_static(
+    theme: Theme, gathered: Gathered, frames: Frames, writer: Writer
+) -> None:
+    """Write the theme's static files and the index of the search box."""
+    for path, content in theme.static().items():
+        writer.write(f"static/{path}", content)
+    index = search.script(gathered.scenarios, gathered.models, gathered.runs, frames)
+    writer.write("static/search-index.js", index)
+    writer.write(".nojekyll", "")
