@@ -101,9 +101,13 @@ def test_a_large_row_group_is_read_as_it_is_needed(archive, monkeypatch):
     def watched(store, relative):
         with whole(store, relative) as stream:
             read = stream.read
-            monkeypatch.setattr(
-                stream, "read", lambda n=-1: sizes.append(n) or read(n), raising=False
-            )
+
+            def counted(size=-1):
+                found = read(size)
+                sizes.append(len(found))
+                return found
+
+            monkeypatch.setattr(stream, "read", counted, raising=False)
             yield stream
 
     monkeypatch.setattr(Store, "open", watched)
