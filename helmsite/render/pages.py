@@ -140,8 +140,8 @@ class RunView(Page, frozen=True):
     """run.html: one run, its numbers, settings and the way to its instances.
 
     `differs` are the settings that are not the preset's; `index` is the address of the
-    score index, '' where no instance is published. `ended` says what is to know of how
-    it ended, `asked` how the model was set up and asked, `read` is SQL for one of the
+    score index, '' where no instance is published, and `index_bytes` its size. `ended`
+    says what is to know of how it ended, `asked` how the model was set up and asked, `read` is SQL for one of the
     `files`.
     """
 
@@ -156,6 +156,7 @@ class RunView(Page, frozen=True):
     pages: tuple[Link, ...]
     index: str
     withheld: str
+    index_bytes: int = 0
     status: str = "complete"
     ended: tuple[str, ...] = ()
     asked: tuple[Fact, ...] = ()
