@@ -27,6 +27,25 @@ const helmsite = (() => {
     } catch { /* some browsers forbid it on file:// */ }
   };
 
+  // Data that a page may need, as a classic script: it calls `store` with its own address.
+  const waiting = new Map(), found = new Map();
+  const store = (path, data) => waiting.get(path)?.(data);
+  const stored = (path) => {
+    if (!found.has(path)) {
+      found.set(path, new Promise((resolve, reject) => {
+        waiting.set(path, resolve);
+        const script = make("script", { src: root + path });
+        script.addEventListener("error", () => { found.delete(path); reject(new Error(path)); });
+        document.head.append(script);
+      }));
+    }
+    return found.get(path);
+  };
+  // Links of what comes from such data begin at the site's root.
+  const rooted = (part) => {
+    for (const link of part.querySelectorAll("a[href]")) link.setAttribute("href", root + link.getAttribute("href"));
+  };
+
   // Words are compared without case and marks: "łódź" does not need its marks to be typed.
   const PLAIN = { ł: "l", đ: "d", ø: "o", ß: "ss", æ: "ae", œ: "oe", ı: "i" };
   const fold = (text) => text.toLowerCase().normalize("NFKD").replace(/\p{M}+/gu, "").replace(/[łđøßæœı]/g, (c) => PLAIN[c]);
@@ -154,5 +173,5 @@ const helmsite = (() => {
   theme(document.getElementById("theme"));
   search(document.getElementById("search"));
   tips();
-  return { make, get, all, set, fold, exact, copy, searchable };
+  return { make, get, all, set, fold, store, stored, rooted, exact, copy, searchable };
 })();

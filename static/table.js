@@ -2,8 +2,9 @@
 // Plain tables: sorting, filters and columns to choose; the state is in the address.
 // Cells without a value stay last both ways. Without a script a table is a table.
 (() => {
-  const { make, get, all, set, fold } = helmsite;
+  const { make, get, all, set, fold, chooser, columns } = helmsite;
   const collator = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
+  const UNKNOWN = "unknown";
   const UNITS = { "": 1, K: 1e3, M: 1e6, B: 1e9, T: 1e12 };
   const LABELS = { creator: "Creator", size: "Size", access: "Access", scenario: "Scenario", model: "Model", suite: "Suite", method: "Asked as", status: "Status", metric: "Metric" };
 
@@ -13,62 +14,10 @@
     return found ? Number(found[1]) * UNITS[found[2].toUpperCase()] : null;
   };
 
-  // A folded list of check boxes, with a filter of its own where it is long.
-  // `entries` are {key, text, note}; `on` tells which are checked; `act` are buttons.
-  const chooser = ({ id, label, entries, on, changed, act, note }) => {
-    const summary = make("summary", {});
-    const list = make("div", { class: "choices", role: "group", "aria-label": label });
-    const boxes = entries.map((entry) => {
-      const box = make("input", { type: "checkbox", value: entry.key });
-      box.checked = on(entry.key);
-      box.addEventListener("change", () => changed());
-      list.append(make("label", {}, box, make("span", {}, entry.text), entry.note ? make("small", {}, entry.note) : ""));
-      return box;
-    });
-    const panel = make("div", { class: "panel" });
-    if (entries.length > 10) {
-      const find = make("input", { type: "search", placeholder: "Find", "aria-label": `Find in: ${label}` });
-      find.addEventListener("input", () => {
-        const words = fold(find.value).split(/\s+/).filter(Boolean);
-        entries.forEach((entry, i) => {
-          const text = fold(entry.text);
-          boxes[i].parentNode.hidden = !words.every((word) => text.includes(word));
-        });
-      });
-      panel.append(find);
-    }
-    const buttons = make("div", { class: "acts" });
-    for (const [name, value] of act) {
-      const button = make("button", { type: "button" }, name);
-      button.addEventListener("click", () => {
-        for (const box of boxes) if (!box.parentNode.hidden) box.checked = value;
-        changed();
-      });
-      buttons.append(button);
-    }
-    panel.append(buttons, list);
-    if (note) panel.append(make("p", {}, note));
-    const details = make("details", { class: "chooser", id }, summary, panel);
-    details.addEventListener("toggle", () => {
-      if (!details.open) return;
-      const over = details.getBoundingClientRect().left + panel.offsetWidth + 12 - document.documentElement.clientWidth;
-      panel.style.left = `${Math.min(0, -Math.max(0, over))}px`;
-    });
-    details.addEventListener("keydown", (event) => {
-      if (event.key !== "Escape" || !details.open) return;
-      details.open = false;
-      summary.focus();
-    });
-    document.addEventListener("pointerdown", (event) => {
-      if (!details.contains(event.target)) details.open = false;
-    });
-    return { element: details, summary, boxes, picked: () => boxes.filter((box) => box.checked).map((box) => box.value) };
-  };
-
   const enhance = (table) => {
     const data = table.dataset;
     const key = (name) => ("main" in data ? name : `${table.id}.${name}`);
-    const heads = [...table.tHead.rows[0].cells];
+    let heads = [...table.tHead.rows[0].cells];
     const body = table.tBodies[0];
     const order = [...body.rows];
     const noun = data.rows || "rows";
@@ -123,15 +72,14 @@
       sorted = next ? `Sorted by ${title(head)}, ${next}.` : "In the original order.";
       tell();
     };
-    if (order.length > 1) {
-      for (const head of heads) {
-        const button = make("button", { type: "button", class: "sort", "aria-label": `Sort by ${title(head)}` }, "↕");
-        head.prepend(button);
-        head.addEventListener("click", (event) => {
-          if (event.target === button || !event.target.closest("a, [title]")) turn(head);
-        });
-      }
-    }
+    const sortable = (head) => {
+      const button = make("button", { type: "button", class: "sort", "aria-label": `Sort by ${title(head)}` }, "↕");
+      head.prepend(button);
+      head.addEventListener("click", (event) => {
+        if (event.target === button || !event.target.closest("a, [title]")) turn(head);
+      });
+    };
+    if (order.length > 1) heads.forEach(sortable);
 
     // Filters: the words of a row, and what tells rows apart
     const texts = heads.flatMap((head, i) => ("text" in head.dataset ? [i] : []));
@@ -181,27 +129,23 @@
         counts.set(found, (counts.get(found) || 0) + 1);
       }
       if (counts.size < 2) return;
-      const wanted = new Set(all(key(facet)));
-      const entries = [...counts].sort(([a], [b]) => (a === "") - (b === "") || collator.compare(a, b))
-        .map(([found, count]) => ({ key: found, text: found || "unknown", note: String(count) }));
+      const chosen = new Set(all(key(facet)).map((name) => (name === UNKNOWN ? "" : name)).filter((name) => counts.has(name)));
       const show = () => {
-        const picked = made.picked();
-        made.summary.textContent = picked.length ? `${LABELS[facet]}: ${picked.length === 1 ? picked[0] || "unknown" : `${picked.length} of ${entries.length}`}` : LABELS[facet];
-        made.element.classList.toggle("on", picked.length > 0);
+        const one = chosen.size === 1 ? [...chosen][0] || UNKNOWN : `${chosen.size} of ${counts.size}`;
+        made.tell(chosen.size ? `${LABELS[facet]}: ${one}` : LABELS[facet], chosen.size > 0);
+        set({ [key(facet)]: [...chosen].map((name) => name || UNKNOWN) });
       };
       const made = chooser({
         label: LABELS[facet],
-        entries,
-        on: (name) => wanted.has(name || "unknown") || wanted.has(name),
-        act: [["None", false]],
-        changed: () => { show(); apply(); set({ [key(facet)]: made.picked().map((name) => name || "unknown") }); },
+        entries: () => [...counts].sort(([a], [b]) => (a === "") - (b === "") || collator.compare(a, b))
+          .map(([name, count]) => ({ key: name, text: name || UNKNOWN, note: String(count) })),
+        chosen,
+        acts: [["All", true], ["None", false]],
+        changed: () => { show(); apply(); },
       });
-      tests.push(() => {
-        const picked = new Set(made.picked());
-        return picked.size ? (row) => picked.has(value(row, facet)) : null;
-      });
-      resets.push(() => { for (const box of made.boxes) box.checked = false; show(); set({ [key(facet)]: "" }); });
-      show();
+      tests.push(() => (chosen.size ? (row) => chosen.has(value(row, facet)) : null));
+      resets.push(() => { chosen.clear(); made.sync(); show(); });
+      if (chosen.size) show();
       bar.append(made.element);
     };
     const bySize = () => {
@@ -237,46 +181,12 @@
     }
     clear.addEventListener("click", () => { for (const reset of resets) reset(); apply(); });
 
-    // Columns
-    const choosable = heads.slice(Number(data.fixed || heads.length));
-    if (choosable.length > 2) {
-      const names = choosable.map((head) => head.dataset.k);
-      const hidden = new Set();
-      const listed = (name) => get(key(name)).split(" ").filter(Boolean);
-      const only = listed("cols"), without = listed("hide");
-      for (const name of names) if (only.length ? !only.includes(name) : without.includes(name)) hidden.add(name);
-      if (hidden.size === names.length) hidden.clear();
-      const show = (name) => {
-        const i = column(name), off = hidden.has(name);
-        heads[i].hidden = off;
-        for (const row of order) row.cells[i].hidden = off;
-      };
-      const words = () => {
-        made.summary.textContent = hidden.size ? `Columns: ${names.length - hidden.size} of ${names.length}` : "Columns";
-        made.element.classList.toggle("on", hidden.size > 0);
-      };
-      const made = chooser({
-        label: "Columns",
-        entries: choosable.map((head) => ({ key: head.dataset.k, text: title(head), note: head.dataset.m && head.dataset.m !== title(head) ? head.dataset.m : "" })),
-        on: (name) => !hidden.has(name),
-        act: [["All", true], ["None", false]],
-        note: heads.some((head) => head.dataset.k === "win") ? "A hidden column still counts in the mean win rate." : "",
-        changed: () => {
-          for (const box of made.boxes) {
-            if (box.checked !== hidden.has(box.value)) continue;
-            if (box.checked) hidden.delete(box.value); else hidden.add(box.value);
-            show(box.value);
-          }
-          words();
-          hint();
-          const kept = names.filter((name) => !hidden.has(name)).join(" "), gone = [...hidden].join(" ");
-          set({ [key("cols")]: gone && kept && kept.length < gone.length ? kept : "", [key("hide")]: gone && !(kept && kept.length < gone.length) ? gone : "" });
-        },
-      });
-      words();
-      for (const name of hidden) show(name);
-      bar.append(made.element);
-    }
+    const choice = columns({
+      table, order, key, title,
+      adopt: (head) => { heads = [...table.tHead.rows[0].cells]; if (order.length > 1) sortable(head); },
+      changed: () => { heads = [...table.tHead.rows[0].cells]; measure(); },
+    });
+    if (choice) bar.append(choice.element);
     bar.append(clear, status);
     if (!bar.querySelector("input, details") && order.length < 2) bar.remove();
     region.after(none);
@@ -292,11 +202,14 @@
     region.addEventListener("scroll", hint, { passive: true });
     addEventListener("resize", measure, { passive: true });
 
-    const wanted = get(key("sort"));
-    if (wanted && sort(wanted.replace(/^-/, ""), !wanted.startsWith("-")) >= 0) {
-      sorted = `Sorted by ${title(heads[column(wanted.replace(/^-/, ""))])}, ${wanted.startsWith("-") ? "descending" : "ascending"}.`;
-    }
+    const begin = () => {
+      const wanted = get(key("sort")), name = wanted.replace(/^-/, ""), up = name === wanted;
+      if (!wanted || sort(name, up) < 0) return;
+      sorted = `Sorted by ${title(heads[column(name)])}, ${up ? "ascending" : "descending"}.`;
+      tell();
+    };
     apply();
+    if (choice && choice.ready) choice.ready.then(begin); else begin();
     measure();
   };
 

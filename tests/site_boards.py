@@ -22,6 +22,7 @@ from helmsite.query.rows import (
     RunSummary,
 )
 from helmsite.render import search, views
+from helmsite.render.boardpages import BoardPages
 from helmsite.render.frames import Frames
 from helmsite.render.names import SiteMap
 from helmsite.render.theme import Theme
@@ -31,6 +32,8 @@ from tests.site_source import ECE, EXACT, FakeResults, metric_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+    from helmsite.render.pages import Page
 
 CREATORS = ("Demo Lab", "Heather", "Orchid", "Institut für Sprache", "שלום", "helmsite")
 SIZES = (135e6, 360e6, 1.1e9, 7.2e9, 8e9, 70e9, 405e9, None)
@@ -170,11 +173,10 @@ def write(out: Path, board: Leaderboard, groups: Sequence[Group] = ()) -> None:
         for r in board.rows
     ]
     listed = runs(board)
-    pages = [
-        (
-            "leaderboard.html",
-            views.leaderboard(board, own, [own, *groups], "index.html", framed),
-        ),
+    boards = BoardPages(board, own, [own, *groups], framed)
+    pages: list[tuple[str, Page]] = [
+        ("leaderboard.html", boards.page(1, "index.html")),
+        *(("leaderboard.html", page) for page in boards),
         ("models.html", views.models(summaries, framed)),
         ("runs.html", views.runs(listed, framed)),
     ]
@@ -186,5 +188,7 @@ def write(out: Path, board: Leaderboard, groups: Sequence[Group] = ()) -> None:
         path = out / "static" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
+    for name, text in boards.scripts(theme):
+        (out / name).write_text(text, encoding="utf-8")
     index = search.script([], summaries, listed, framed)
     (out / "static/search-index.js").write_text(index, encoding="utf-8")

@@ -207,7 +207,9 @@ def column_view(column: Column, href: str, by: str) -> ColumnView:
         title, note = metric, " · ".join(p for p in (column.metric.unit, detail) if p)
     else:
         title, note = scenario, f"{metric} · {detail}" if detail else metric
-    key = [column.scenario.name, column.metric.name, column.split, *extra]
+    usual = by != "metric" and column.metric.name == column.scenario.main_metric
+    key = ["" if by == "metric" else column.scenario.name]
+    key += ["" if usual else column.metric.name, *extra]
     short = slug("~".join(k for k in key if k))
     return ColumnView(short, title, note, href, mark, words, metric)
 
@@ -254,6 +256,12 @@ def _keys(cells: Sequence[CellView]) -> Iterator[str]:
         yield "n/N: scored of asked, where some are missing."
 
 
+def noun(columns: Sequence[Column], by: str = "scenario") -> str:
+    """Return what a column stands for: a scenario, where no two are of the same."""
+    each = len({c.scenario.name for c in columns}) == len(columns)
+    return "scenario" if each and by == "scenario" else "column"
+
+
 def board(
     columns: Sequence[Column],
     rows: Sequence[LeaderboardRow],
@@ -266,8 +274,6 @@ def board(
     scales = [
         span([r.cells[i] for r in rows], c.metric.format) for i, c in enumerate(columns)
     ]
-    each = len({c.scenario.name for c in columns}) == len(columns)
-    noun = "scenario" if each and by == "scenario" else "column"
     table = []
     for row in rows:
         cells = [
@@ -291,6 +297,7 @@ def board(
         ],
         table,
     )
+    stands_for = noun(columns, by)
     views = [
         RowView(
             title=plain(row.card.title or row.card.name),
@@ -298,7 +305,7 @@ def board(
             note=model_note(row.card),
             cells=tuple(cells),
             band=place,
-            win=win_view(row, noun),
+            win=win_view(row, stands_for),
             creator=plain(row.card.creator),
             size=formats.parameters(row.card.num_parameters),
             parameters=str(row.card.num_parameters or ""),

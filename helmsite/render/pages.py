@@ -30,7 +30,10 @@ class Page(Record, frozen=True):
 
 
 class BoardPage(Page, frozen=True):
-    """leaderboard.html: one group under one family of metrics."""
+    """leaderboard.html: one group under one family of metrics.
+
+    `parts` are the pages of a leaderboard that is too wide for one.
+    """
 
     sentence: str
     description: str
@@ -38,6 +41,7 @@ class BoardPage(Page, frozen=True):
     families: tuple[Link, ...]
     board: Board
     win_rule: str
+    parts: tuple[Link, ...] = ()
 
 
 class ScenarioLine(Record, frozen=True):

@@ -115,7 +115,8 @@ class Board(Record, frozen=True):
     """Models × columns. `holes` are the kinds of holes that occur, with their meaning.
 
     `others` says that a cell leads to runs that are not shown. `keys` explain what else
-    is in its cells.
+    is in its cells. Of a board on several pages, `store` is the folder of the scripts
+    that hold all its `total` columns.
     """
 
     caption: str
@@ -126,6 +127,8 @@ class Board(Record, frozen=True):
     holes: tuple[str, ...] = ()
     others: bool = False
     keys: tuple[str, ...] = ()
+    store: str = ""
+    total: int = 0
 
 
 class Stats(Record, frozen=True):

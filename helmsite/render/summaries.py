@@ -8,6 +8,7 @@ from msgspec import structs
 
 from helmsite.query.rows import Group, Leaderboard
 from helmsite.render import misc, search, sentences, views
+from helmsite.render.boardpages import BoardPages
 from helmsite.render.gather import ACCURACY
 
 if TYPE_CHECKING:
@@ -26,12 +27,9 @@ def summary_pages(
     """Yield every page that is not about one run, with its template."""
     groups = {g.name: g for g in gathered.groups}
     for shown in gathered.boards:
-        path = frames.map.board(shown.group, shown.family)
         group = groups[shown.group]
-        yield (
-            "leaderboard.html",
-            views.leaderboard(shown, group, gathered.groups, path, frames),
-        )
+        for page in BoardPages(shown, group, gathered.groups, frames):
+            yield "leaderboard.html", page
     best = {p.facts.name: sentences.leaders(p) for p in gathered.scenario_pages}
     yield "scenarios.html", views.scenarios(gathered.scenarios, best, frames)
     yield "models.html", views.models(gathered.models, frames)
@@ -52,7 +50,7 @@ def write_front(
         (g for g in gathered.groups if g.name == shown.group),
         Group("all", "Leaderboard"),
     )
-    front = views.leaderboard(shown, group, gathered.groups, "index.html", frames)
+    front = BoardPages(shown, group, gathered.groups, frames).page(1, "index.html")
     if gathered.runs and not gathered.boards:
         front = structs.replace(front, sentence=sentences.UNSCORED)
     writer.write("index.html", theme.render("leaderboard.html", front))
@@ -68,4 +66,9 @@ def write_static(
         writer.write(f"static/{path}", content)
     index = search.script(gathered.scenarios, gathered.models, gathered.runs, frames)
     writer.write("static/search-index.js", index)
+    groups = {g.name: g for g in gathered.groups}
+    for shown in gathered.boards:
+        pages = BoardPages(shown, groups[shown.group], gathered.groups, frames)
+        for path, script in pages.scripts(theme):
+            writer.write(path, script)
     writer.write(".nojekyll", "")

@@ -42,7 +42,7 @@ BUNDLES = {
         "finder.css",
         "pages.css",
     ),
-    "site.js": ("core.js", "table.js", "instance.js", "pages.js", *FINDER),
+    "site.js": ("core.js", "columns.js", "table.js", "instance.js", "pages.js", *FINDER),
 }
 
 

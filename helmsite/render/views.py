@@ -10,7 +10,6 @@ from helmsite.render import board as boards
 from helmsite.render import charts, formats, sentences
 from helmsite.render.names import link, up
 from helmsite.render.pages import (
-    BoardPage,
     ModelLine,
     ModelRow,
     ModelsPage,
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from helmsite.query.rows import (
-        Group,
-        Leaderboard,
         ModelPage,
         ModelResult,
         ModelSummary,
@@ -38,52 +35,6 @@ if TYPE_CHECKING:
     )
     from helmsite.render.frames import Frames
     from helmsite.schema import MetricFacts, ModelCard
-
-WIN_RULE = (
-    "Mean win rate: in each column, the share of the other models with a value that this "
-    "one beats (a tie counts half), averaged over the columns that have a good direction. "
-    "Small beside it: how many columns it rests on and, where a model has no value in "
-    "some, in how many it has one."
-)
-
-
-def leaderboard(
-    shown: Leaderboard, group: Group, groups: Sequence[Group], path: str, frames: Frames
-) -> BoardPage:
-    """Return the leaderboard of a group and family for the page at `path`."""
-    root, site = up(path), frames.map
-    title = plain(group.title or group.name)
-    family_title = shown.family.replace("_", " ")
-    return BoardPage(
-        frame=frames.frame(
-            path,
-            title if shown.family == "accuracy" else f"{title}: {family_title}",
-            "Leaderboard",
-        ),
-        sentence=sentences.board(shown),
-        description=group.description,
-        groups=tuple(
-            Link(
-                plain(g.title or g.name),
-                root + site.board(g.name, formats.families(g.families)[0]),
-                current=g.name == group.name,
-            )
-            for g in groups
-            if g.families
-        ),
-        families=tuple(
-            Link(
-                plain(f).replace("_", " ").capitalize(),
-                root + site.board(group.name, f),
-                current=f == shown.family,
-            )
-            for f in formats.families(group.families)
-        ),
-        board=boards.board(
-            shown.columns, shown.rows, site, path, f"{title}, {family_title}"
-        ),
-        win_rule=WIN_RULE,
-    )
 
 
 def scenarios(
