@@ -1,61 +1,30 @@
-"""`helmsite serve`: look at a built site."""
+"""`helmsite serve`: look at a site, and see it follow what changes."""
 
 from __future__ import annotations
 
+import subprocess
 import sys
+import threading
+import time
 from functools import partial
-from http import HTTPStatus
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING
 
 import click
 
-from helmsite.cli.options import FOLDER
+from helmsite.cli.options import FOLDER, place, visible
 from helmsite.errors import BuildError
 
 if TYPE_CHECKING:
-    from io import BytesIO
+    from helmsite.cli.options import Place
+    from helmsite.cli.serving import Server
+    from helmsite.cli.watching import Seen
 
-
-class Quiet(SimpleHTTPRequestHandler):
-    """Serves files without a line for each request; texts are told to be UTF-8."""
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
-        del format, args
-
-    def end_headers(self) -> None:
-        """Add that a browser must not guess a file's type by its content."""
-        self.send_header("X-Content-Type-Options", "nosniff")
-        super().end_headers()
-
-    def send_head(self) -> BytesIO | BinaryIO | None:
-        """Answer 404 to a path that no file system can hold."""
-        try:
-            return super().send_head()
-        except ValueError:
-            self.send_error(HTTPStatus.NOT_FOUND, "File not found")
-            return None
-
-    def guess_type(self, path: Any) -> str:
-        """Return a file's media type, that of a text with its encoding."""
-        kind = super().guess_type(path)
-        is_text = kind.startswith("text/") or kind.endswith(("json", "javascript"))
-        return f"{kind}; charset=utf-8" if is_text else kind
-
-
-class Server(ThreadingHTTPServer):
-    """Serves each request in a thread; a browser may leave whenever it wants."""
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of closed connections; show any other error."""
-        if not isinstance(sys.exception(), ConnectionError):
-            super().handle_error(request, client_address)
+LOCAL_S, REMOTE_S = 2.0, 30.0
 
 
 @click.command()
-@click.argument("folder", type=FOLDER, default=Path("site"))
+@click.argument("site", metavar="[FOLDER]", type=FOLDER, required=False)
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
@@ -66,24 +35,114 @@ class Server(ThreadingHTTPServer):
 @click.option(
     "--host", default="127.0.0.1", show_default=True, help="Address to listen on."
 )
-def command(folder: Path, port: int, host: str) -> None:
-    """Serve the site in FOLDER (default: site) until Ctrl-C."""
-    if not (folder / "index.html").is_file():
+@click.option(
+    "--watch/--no-watch",
+    default=None,
+    help="Build again when the archive, helmsite.toml or the theme change (default: "
+    "where the project's own site is served, or --project or --archive is given).",
+)
+@place
+def command(
+    place: Place, site: Path | None, port: int, host: str, watch: bool | None
+) -> None:
+    """Serve the site in FOLDER (default: site, of the project) until Ctrl-C.
+
+    In a project the site is built first, and again whenever what it is made of changes;
+    the old one is served meanwhile, and stays where a build fails.
+    """
+    given = place.folder != Path() or place.archive_url is not None
+    if watch is None:
+        watch = given or (site is None and _is_project(place))
+    site = site or place.folder / "site"
+    follow = Follow(place, site) if watch else None
+    has_site = (site / "index.html").is_file()
+    if follow and not has_site:
+        has_site = follow.build()
+    if not has_site:
         raise BuildError(
-            f"There is no site in {folder}.", "Build it first: `helmsite build`."
+            f"There is no site in {site}.", "Build it first: `helmsite build`."
         )
+    with _server(site, host, port) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        click.echo(
+            f"{site} is at http://{host}:{server.server_port}/ (Ctrl-C stops it)"
+        )
+        try:
+            if follow:
+                follow.forever()
+            while thread.is_alive():
+                thread.join(1.0)
+        except KeyboardInterrupt:
+            click.echo("\nStopped.", err=True)
+        server.shutdown()
+
+
+def _is_project(place: Place) -> bool:
+    from helmsite.config import CONFIG_NAME
+
+    return (place.folder / CONFIG_NAME).is_file()
+
+
+def _server(site: Path, host: str, port: int) -> Server:
+    from helmsite.cli.serving import Files, Server
+
     try:
-        server = Server((host, port), partial(Quiet, directory=str(folder)))
+        return Server((host, port), partial(Files, directory=str(site.absolute())))
     except OSError as error:
         raise BuildError(
             f"Cannot listen on {host}:{port}: {error.strerror}.",
             "Choose another port: --port 0 takes a free one.",
         ) from error
-    with server:
-        try:
-            click.echo(
-                f"{folder} is at http://{host}:{server.server_port}/ (Ctrl-C stops it)"
+
+
+class Follow:
+    """Keeps a site in step with its archive, settings and theme.
+
+    Each build is a process of its own: it shares no memory with the server, and where it
+    fails it tells why and leaves the old site.
+    """
+
+    def __init__(self, place: Place, site: Path) -> None:
+        from helmsite.cli.watching import Watch
+
+        self._watch = Watch(place)
+        self._words = ["-p", str(place.folder), "-o", str(site)]
+        if place.archive_url is not None:
+            self._words += ["-a", place.archive_url]
+        self._built: Seen | None = None
+
+    def build(self) -> bool:
+        """Build the site of what there is now; return whether that went well."""
+        self._built = self._watch.look()
+        command = [sys.executable, "-m", "helmsite", "build", *self._words]
+        started = time.monotonic()
+        done = subprocess.run(command, check=False, stdout=subprocess.DEVNULL)  # noqa: S603
+        if done.returncode == 0:
+            click.echo(f"Built in {time.monotonic() - started:.1f} s.")
+        return done.returncode == 0
+
+    def forever(self) -> None:
+        """Look and build until Ctrl-C."""
+        from helmsite.cli.watching import changes
+
+        if self._built is None:
+            self._try()
+        problem = ""
+        while True:
+            time.sleep(LOCAL_S if self._watch.is_local else REMOTE_S)
+            seen = self._watch.look()
+            if seen.problem and seen.problem != problem:
+                click.secho(visible(seen.problem), fg="red", err=True)
+            problem = seen.problem
+            assert self._built is not None
+            if not problem and seen.mark != self._built.mark:
+                what = ", ".join(changes(self._built, seen))
+                click.echo(visible(f"Building again: {what}."))
+                self._try()
+
+    def _try(self) -> None:
+        if not self.build():
+            click.secho(
+                "The site was not built: the old one stays.", fg="red", err=True
             )
-            server.serve_forever()
-        except KeyboardInterrupt:
-            click.echo("\nStopped.", err=True)
