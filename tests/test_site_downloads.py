@@ -83,7 +83,7 @@ def test_tables_are_offered_and_private_rows_are_not(
     assert copied.stat().st_ino != (folder / "stats.parquet").stat().st_ino
     page = (out / "data" / "index.html").read_text()
     assert f'href="../data/runs/{FIRST}/requests.parquet"' in page
-    assert f'read_parquet("data/runs/{FIRST}/requests.parquet"' in page
+    assert f"read_parquet(&#39;data/runs/{FIRST}/stats.parquet&#39;)" in page
     assert check_links(out) == []
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from helmsite.errors import BuildError
+from helmsite.render import datapage
 from helmsite.render.downloads import allowed
 from helmsite.render.earlier import Earlier
 from helmsite.render.forecast import Forecast, Sizes, forecast
@@ -123,6 +124,7 @@ def build(
         for template, page in summary_pages(gathered, frames, offered):
             writer.write(page.frame.path, theme.render(template, page))
         write_front(theme, gathered, frames, writer)
+        writer.write(datapage.INDEX, datapage.index(gathered.runs, offered, frames))
         means.tell("checking links", 0, 1)
         stop_at_broken_links(made, runs, writer)
         found = [*earlier.leaks, *writer.leaks, *(x for m in made for x in m.leaks)]

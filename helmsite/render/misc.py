@@ -1,4 +1,4 @@
-"""The page about the data, and the page that shows every component once."""
+"""The page that shows every component once."""
 
 from __future__ import annotations
 
@@ -7,55 +7,13 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from helmsite.render import board as boards
-from helmsite.render import charts, formats, runtables, runview, samples, views
+from helmsite.render import charts, runtables, runview, samples, views
 from helmsite.render.articles import Articles
-from helmsite.render.names import up
-from helmsite.render.pages import DataPage, Download, PatternsPage
-from helmsite.render.parts import Link
+from helmsite.render.pages import PatternsPage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from helmsite.query.rows import RunSummary
     from helmsite.render.frames import Frames
     from helmsite.render.theme import Theme
-
-
-def data(
-    runs: Sequence[RunSummary],
-    offered: Mapping[str, Sequence[str]],
-    frames: Frames,
-) -> DataPage:
-    """Return the page that tells how to read the archive without helmsite."""
-    path = "data/index.html"
-    root = up(path)
-    downloads = tuple(
-        Download(
-            Link(
-                frames.run_name(r.manifest).title,
-                root + frames.map.run(r.manifest.run_id),
-            ),
-            tuple(
-                Link(address.rsplit("/", 1)[-1], root + address)
-                for address in offered[r.manifest.run_id]
-            ),
-        )
-        for r in runs
-        if r.manifest.run_id in offered
-    )
-    many = formats.count(len(downloads), "run")
-    sentence = (
-        f"The files of {many} can be downloaded here and read without helmsite."
-        if downloads
-        else "This site offers no downloads; the archive that it was built from is a "
-        "folder of Parquet files."
-    )
-    return DataPage(
-        frame=frames.frame(path, "Data", "Data"),
-        sentence=sentence,
-        example_run=next((frames.map.data(r) for r in offered), "data/runs/RUN_ID"),
-        downloads=downloads,
-    )
 
 
 def patterns(theme: Theme, frames: Frames) -> PatternsPage:
@@ -66,8 +24,8 @@ def patterns(theme: Theme, frames: Frames) -> PatternsPage:
     separate = samples.summary("multiple_choice_separate_original")
     articles = Articles(shown_run, _keep_nothing)
     others = Articles(separate, _keep_nothing)
-    made = [articles.article(view) for view in samples.instances()]
-    made += [others.article(view) for view in samples.choices()]
+    made = articles.all((*samples.instances(), samples.conversation()))
+    made += others.all(samples.choices())
     rendered = tuple(
         Markup(theme.fragment("instance.html", article))  # noqa: S704 (autoescape)
         for article in made

@@ -183,18 +183,60 @@ class InstancesPage(Page, frozen=True):
 
 
 class Download(Record, frozen=True):
-    """A file of a run that the site offers."""
+    """A run's files that the site offers; `bytes` and `size` are the tables' together."""
 
     run: Link
     files: tuple[Link, ...]
+    bytes: int = 0
+    size: str = ""
+
+
+class ColumnLine(Record, frozen=True):
+    """A column of a table, or a field of the manifest."""
+
+    name: str
+    type: str
+    meaning: Markup
+
+
+class TableView(Record, frozen=True):
+    """A table of a run: what one row is, its key and its columns."""
+
+    name: str
+    row: str
+    key: tuple[str, ...]
+    columns: tuple[ColumnLine, ...]
+
+
+class Example(Record, frozen=True):
+    """Code to paste. `language` is SQL (DuckDB) or Python."""
+
+    title: str
+    language: str
+    code: str
+
+
+class Examples(Record, frozen=True):
+    """Examples that are run in the same place; `note` says where."""
+
+    title: str
+    note: str
+    examples: tuple[Example, ...]
 
 
 class DataPage(Page, frozen=True):
-    """data.html: how to read the archive without helmsite."""
+    """data.html: how to read the archive without helmsite.
+
+    `index` is the address of the list of files, '' where none is on offer.
+    """
 
     sentence: str
     example_run: str
     downloads: tuple[Download, ...]
+    tables: tuple[TableView, ...] = ()
+    manifest: tuple[ColumnLine, ...] = ()
+    examples: tuple[Examples, ...] = ()
+    index: str = ""
 
 
 class PatternsPage(Page, frozen=True):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from helmsite.query.rows import Group, Leaderboard
-from helmsite.render import misc, search, sentences, views
+from helmsite.render import datapage, misc, search, sentences, views
 from helmsite.render.boardpages import BoardPages
 from helmsite.render.gather import ACCURACY
 
@@ -38,7 +38,7 @@ def summary_pages(
         yield "scenario.html", views.scenario(scenario, frames)
     for model in gathered.model_pages:
         yield "model.html", views.model(model, frames)
-    yield "data.html", misc.data(gathered.runs, offered, frames)
+    yield "data.html", datapage.data(gathered.runs, offered, frames)
 
 
 def write_front(
