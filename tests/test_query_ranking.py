@@ -63,11 +63,25 @@ def test_only_a_single_best_is_best():
 
 def test_ranks_share_their_mean():
     values = [0.9, 0.5, 0.5, None]
-    assert ranking.place(0.9, values, True) == (1, 3)
-    assert ranking.place(0.5, values, True) == (2.5, 3)
-    assert ranking.place(0.5, values, False) == (1.5, 3)
-    assert ranking.place(None, values, True) == (None, 3)
-    assert ranking.place(0.5, values, None) == (None, 3)
+    assert ranking.places(values, True) == [(1, 3), (2.5, 3), (2.5, 3), (None, 3)]
+    assert ranking.places(values, False) == [(3, 3), (1.5, 3), (1.5, 3), (None, 3)]
+    assert ranking.places(values, None) == [(None, 3)] * 4
+    assert ranking.places([0.3, 0.1 + 0.2], True) == [(1.5, 2), (1.5, 2)]
+    assert ranking.places([], True) == []
+
+
+def test_wins_are_counted_against_every_other_model():
+    draw = np.random.default_rng(0)
+    values = draw.integers(0, 6, (50, 9)) / 7
+    for higher_is_better in (True, False):
+        signed = values if higher_is_better else -values
+        for row, won in zip(
+            signed, ranking.wins(values, higher_is_better), strict=True
+        ):
+            for model, share in enumerate(won):
+                others = np.delete(row, model)
+                beaten = (others < row[model]).sum() + (others == row[model]).sum() / 2
+                assert share == beaten / 8
 
 
 def test_the_leader_has_the_best_value():

@@ -14,7 +14,7 @@ from helmsite.query.rows import Cell, Column, LeaderboardRow
 from helmsite.query.sql import query
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import duckdb
     from numpy.typing import NDArray
@@ -67,37 +67,43 @@ class Found(NamedTuple):
         )
 
 
-def cells(
+Lines = dict[str, list[Cell]]
+
+
+def tables(
     connection: duckdb.DuckDBPyConnection,
-    columns: Sequence[Column],
+    wanted: Mapping[str, Sequence[Column]],
     *,
     by_run: bool = False,
-) -> dict[str, list[Cell]]:
-    """Return each model's cells, one per column; models with any run of them, by name.
+) -> dict[str, Lines]:
+    """Return the lines of several tables at once, by the names that `wanted` gives them.
 
-    With `by_run`, each run's cells by its id, as if it were a model of its own.
+    A line is a model's cells, one per column, not yet compared with those of others;
+    models with any run of the columns' scenarios are there, by name. With `by_run`, each
+    run is a line by its id, as if it were a model of its own.
     """
-    if not columns:
-        return {}
-    connection.register("wanted", _wanted(columns))
-    found: dict[str, list[Cell]] = {}
-    for row in map(
-        Found._make, connection.execute(query("cells"), {"by_run": by_run}).fetchall()
-    ):
-        line = found.setdefault(row.model, [Cell()] * len(columns))
-        line[row.place] = row.cell(columns[row.place])
-    _compare(list(found.values()), columns)
-    return dict(sorted(found.items()))
+    flat = [(name, n, c) for name, cs in wanted.items() for n, c in enumerate(cs)]
+    found: dict[str, Lines] = {name: {} for name in wanted}
+    if not flat:
+        return found
+    connection.register("wanted", _wanted([column for *_, column in flat]))
+    rows = connection.execute(query("cells"), {"by_run": by_run}).fetchall()
+    for row in map(Found._make, rows):
+        name, place, column = flat[row.place]
+        empty = [Cell()] * len(wanted[name])
+        found[name].setdefault(row.model, empty)[place] = row.cell(column)
+    return {name: dict(sorted(lines.items())) for name, lines in found.items()}
 
 
-def _compare(lines: Sequence[list[Cell]], columns: Sequence[Column]) -> None:
+def compare(lines: Iterable[list[Cell]], columns: Sequence[Column]) -> None:
     """Give each cell its place among those of its column."""
+    all_lines = list(lines)
     for place, column in enumerate(columns):
-        values = [line[place].value for line in lines]
+        values = [line[place].value for line in all_lines]
         direction = column.metric.higher_is_better
         heats = ranking.heats(values, direction)
         bests = ranking.bests(values, direction)
-        for line, heat, best in zip(lines, heats, bests, strict=True):
+        for line, heat, best in zip(all_lines, heats, bests, strict=True):
             line[place] = structs.replace(line[place], heat=heat, best=best)
 
 
@@ -125,7 +131,8 @@ def rows(
 
     With `outcomes`, models get rank bands.
     """
-    lines = cells(connection, columns)
+    lines = tables(connection, {"": columns})[""]
+    compare(lines.values(), columns)
     values = list(lines.values())
     table = [_present(values, place, column) for place, column in enumerate(columns)]
     rates = ranking.win_rates(ranking.column_wins(table, len(lines)))
@@ -153,17 +160,24 @@ def rows(
 
 
 def scenario_rows(
-    connection: duckdb.DuckDBPyConnection, index: Index, columns: Sequence[Column]
+    index: Index, columns: Sequence[Column], chosen: Mapping[str, Cell], runs: Lines
 ) -> tuple[tuple[Column, ...], tuple[LeaderboardRow, ...]]:
     """Return a scenario's columns, the first one its main metric, and its lines.
 
     A line is one run from end to end: the one that fills the first column. Of the other
     columns those remain in which such a run has a value. No win rates; sorted by the
     first column, best first.
+
+    Args:
+        index: what the manifests say.
+        columns: those that the scenario offers.
+        chosen: each model's cell of the first column.
+        runs: each run's cells.
     """
-    chosen = {model: line[0] for model, line in cells(connection, columns[:1]).items()}
-    runs = cells(connection, columns, by_run=True)
-    own = {model: list(runs[main.run_id]) for model, main in chosen.items()}
+    own = {model: runs[main.run_id] for model, main in chosen.items()}
+    by_model: dict[str, Lines] = {model: {} for model in chosen}
+    for run_id, line in runs.items():
+        by_model[index.manifests[run_id].spec.model.name][run_id] = line
     kept = [
         place
         for place in range(len(columns))
@@ -173,14 +187,14 @@ def scenario_rows(
         model: [
             structs.replace(
                 line[place],
-                other_runs=_others(index, chosen[model], runs, place),
+                other_runs=_others(chosen[model], by_model[model], place),
             )
             for place in kept
         ]
         for model, line in own.items()
     }
     shown = tuple(columns[place] for place in kept)
-    _compare(list(lines.values()), shown)
+    compare(lines.values(), shown)
 
     def order(model: str) -> tuple[bool, float, str]:
         value = lines[model][0].value
@@ -197,17 +211,12 @@ def scenario_rows(
     )
 
 
-def _others(
-    index: Index, main: Cell, runs: dict[str, list[Cell]], place: int
-) -> tuple[str, ...]:
+def _others(main: Cell, runs: Lines, place: int) -> tuple[str, ...]:
     """Return the other runs of a line's model that hold a column, best offer first."""
-    model = index.manifests[main.run_id].spec.model.name
-    order = dict.fromkeys([*main.other_runs, *runs])
     return tuple(
         run_id
-        for run_id in order
+        for run_id in dict.fromkeys([*main.other_runs, *runs])
         if run_id != main.run_id
-        and index.manifests[run_id].spec.model.name == model
         and (runs[run_id][place].n_asked or runs[run_id][place].value is not None)
     )
 

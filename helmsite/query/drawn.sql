@@ -1,1 +1,2 @@
-SELECT draws FROM drawn WHERE run_id = ? AND metric = ? AND split = ?;
+SELECT run_id, draws FROM drawn
+WHERE list_contains($runs, run_id) AND metric = $metric AND split = $split;

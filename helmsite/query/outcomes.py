@@ -66,15 +66,16 @@ class Outcomes:
         own keeps its value in all of them.
         """
         found = np.empty((statistics.RESAMPLES, len(runs)))
+        key = (column.metric.name, column.split)
+        wanted = {"runs": list(runs), "metric": key[0], "split": key[1]}
+        held = dict(self._connection.execute(query("drawn"), wanted).fetchall())
         fresh = []
         for place, (run_id, value) in enumerate(zip(runs, values, strict=True)):
-            key = (run_id, column.metric.name, column.split)
-            held = self._connection.execute(query("drawn"), key).fetchall()
-            if held:
-                drawn = np.frombuffer(held[0][0], dtype="<f8")
+            if run_id in held:
+                drawn = np.frombuffer(held[run_id], dtype="<f8")
             else:
                 drawn = self._resampled(run_id, column)
-                fresh.append((*key, drawn.astype("<f8").tobytes()))
+                fresh.append((run_id, *key, drawn.astype("<f8").tobytes()))
             found[:, place] = np.where(np.isfinite(drawn), drawn, value)
         if fresh:
             self._connection.begin()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from helmsite.query import statistics
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -62,16 +63,23 @@ def leader(values: Mapping[str, float | None], higher_is_better: bool | None) ->
     return min(known)[1] if known and higher_is_better is not None else ""
 
 
-def place(
-    value: float | None, values: Iterable[float | None], higher_is_better: bool | None
-) -> tuple[float | None, int]:
-    """Return the rank of a value, 1 the best, ties sharing their mean, and of how many."""
-    known = [rounded(v) for v in values if v is not None]
-    if value is None or higher_is_better is None:
-        return None, len(known)
-    sign = 1 if higher_is_better else -1
-    better = sum(sign * v > sign * rounded(value) for v in known)
-    return better + (known.count(rounded(value)) + 1) / 2, len(known)
+def places(
+    values: Sequence[float | None], higher_is_better: bool | None
+) -> list[tuple[float | None, int]]:
+    """Return each value's rank, 1 the best, ties sharing their mean, and of how many.
+
+    None without a value or a good direction.
+    """
+    sign = -1 if higher_is_better else 1
+    known = sorted(sign * rounded(v) for v in values if v is not None)
+
+    def rank(value: float | None) -> float | None:
+        if value is None or higher_is_better is None:
+            return None
+        own = sign * rounded(value)
+        return (bisect_left(known, own) + bisect_right(known, own) + 1) / 2
+
+    return [(rank(value), len(known)) for value in values]
 
 
 def wins(values: Draws, higher_is_better: bool) -> Draws:
@@ -80,11 +88,21 @@ def wins(values: Draws, higher_is_better: bool) -> Draws:
     A tie is half a win. There are at least two models, all with a value.
     """
     signed = np.round(values if higher_is_better else -values, DIGITS)
-    total = np.zeros(signed.shape)
-    for other in range(signed.shape[-1]):
-        rival = signed[..., other, None]
-        total += (signed > rival) + 0.5 * (signed == rival)
-    return np.asarray((total - 0.5) / (signed.shape[-1] - 1))
+    models = signed.shape[-1]
+    order = np.argsort(signed, axis=-1, kind="stable")
+    ordered = np.take_along_axis(signed, order, axis=-1)
+    # of equal values, all take the place between the first and the last of them
+    places = np.arange(models)
+    starts = np.ones(signed.shape, dtype=bool)
+    starts[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
+    ends = np.ones(signed.shape, dtype=bool)
+    ends[..., :-1] = starts[..., 1:]
+    first = np.maximum.accumulate(np.where(starts, places, 0), axis=-1)
+    backward = np.where(ends, places, models)[..., ::-1]
+    last = np.minimum.accumulate(backward, axis=-1)[..., ::-1]
+    found = np.empty(signed.shape)
+    np.put_along_axis(found, order, (first + last) / 2 / (models - 1), axis=-1)
+    return found
 
 
 def column_wins(

@@ -12,29 +12,27 @@ from helmsite.query.index import ACCURACY, Index, newest
 from helmsite.query.outcomes import Outcomes
 from helmsite.query.reader import Reader
 from helmsite.query.rows import (
-    Cell,
     Column,
     Leaderboard,
-    LeaderboardRow,
     ModelPage,
-    ModelResult,
     ModelSummary,
     Overview,
     RunSummary,
     ScenarioPage,
     ScenarioSummary,
 )
+from helmsite.query.summaries import Summaries
 from helmsite.query.views import first_request, instance_views, one_instance
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
     from types import TracebackType
 
     from helmsite.archive import Archive
     from helmsite.config import SiteConfig
     from helmsite.query.rows import Difference, Group, InstanceView, RunPage
-    from helmsite.schema import Manifest, ModelCard, Request, ScenarioFacts
+    from helmsite.schema import Request
 
 
 class Results:
@@ -56,6 +54,7 @@ class Results:
         self._connection = open_cache(archive, cache)
         self._index = Index(self._connection, archive.manifests(), site)
         self._outcomes = Outcomes(self._connection, archive)
+        self._summaries = Summaries(self._connection, self._index)
 
     def __enter__(self) -> Results:
         return self
@@ -76,7 +75,7 @@ class Results:
         """Return the site's counts and the digest of the manifests behind them."""
         index = self._index
         counts = [manifest.counts.asked for manifest in index.manifests.values()]
-        sizes = self._sizes
+        sizes = self._summaries.sizes
         return Overview(
             n_models=len(index.cards),
             n_scenarios=len(index.scenarios),
@@ -112,11 +111,12 @@ class Results:
     def scenarios(self) -> tuple[ScenarioSummary, ...]:
         """Return every scenario with its best main number, sorted by title and name."""
         index = self._index
-        groups = index.groups
+        groups: dict[str, list[str]] = {name: [] for name in index.scenarios}
+        for group in index.groups:
+            for name in group.scenarios:
+                groups[name].append(group.name)
         return tuple(
-            self._scenario_summary(
-                facts, [g.name for g in groups if name in g.scenarios]
-            )
+            self._summaries.scenario(facts, groups[name])
             for name, facts in index.scenarios.items()
         )
 
@@ -130,9 +130,8 @@ class Results:
         """
         index = self._index
         index.check("scenario", name, index.scenarios)
-        offered = index.metric_columns(name)
-        columns, rows = board.scenario_rows(self._connection, index, offered)
-        runs = self._summaries(lambda manifest: manifest.scenario.name == name)
+        columns, rows = self._summaries.table(name)
+        runs = self._summaries.of_scenario[name]
         return ScenarioPage(
             facts=index.scenarios[name],
             metrics=tuple({c.metric.name: c.metric for c in columns}.values()),
@@ -145,9 +144,9 @@ class Results:
     def models(self) -> tuple[ModelSummary, ...]:
         """Return every model, best accuracy win rate first, then by name."""
         index = self._index
-        rows = {r.card.name: r for r in self._everything}
+        rows = {r.card.name: r for r in self._summaries.everything}
         found = [
-            self._model_summary(card, rows.get(name))
+            self._summaries.model(card, rows.get(name))
             for name, card in index.cards.items()
         ]
         return tuple(sorted(found, key=_by_rate))
@@ -160,20 +159,12 @@ class Results:
         """
         index = self._index
         index.check("model", name, index.cards)
-        columns, rows = self._main_columns, self._everything
-        own = next((row.cells for row in rows if row.card.name == name), ())
-        results = []
-        for place, (column, cell) in enumerate(zip(columns, own, strict=False)):
-            values = [row.cells[place].value for row in rows]
-            rank, of = ranking.place(cell.value, values, column.metric.higher_is_better)
-            if cell.run_id:
-                results.append(ModelResult(column, cell, rank, of))
-        runs = self._summaries(lambda manifest: manifest.spec.model.name == name)
-        return ModelPage(index.cards[name], tuple(results), runs)
+        known = self._summaries
+        return ModelPage(index.cards[name], known.results(name), known.of_model[name])
 
     def runs(self) -> tuple[RunSummary, ...]:
         """Return every run, sorted by scenario, model and run id."""
-        return self._summaries(lambda _: True)
+        return self._summaries.runs
 
     def run(self, run_id: str) -> RunPage:
         """Return one run with every aggregate of it, in the order of stats.parquet.
@@ -181,9 +172,13 @@ class Results:
         Raises:
             ArchiveError: no such run.
         """
-        self._archive.manifest(run_id)
-        (summary,) = self._summaries(lambda m: m.run_id == run_id)
-        return self._reader.page(summary)
+        known = self._index.manifests
+        if self._archive.manifest(run_id).run_id not in known:
+            raise ArchiveError(
+                f"Run {run_id} came after the aggregates were read.",
+                "Type the same command again.",
+            )
+        return self._reader.page(self._summaries.summary(known[run_id]))
 
     def instances(self, run_id: str) -> Iterator[InstanceView]:
         """Yield a run's instances in order of position, each original before its twins.
@@ -239,92 +234,6 @@ class Results:
     def _reader(self) -> Reader:
         return Reader(self._archive.places())
 
-    @cached_property
-    def _sizes(self) -> dict[str, tuple[int, int]]:
-        """Instances and trials of each run."""
-        rows = self._connection.execute(
-            "SELECT run_id, n_instances, n_trials FROM run ORDER BY run_id"
-        ).fetchall()
-        return {run_id: (n, trials) for run_id, n, trials in rows}
-
-    @cached_property
-    def _main_columns(self) -> tuple[Column, ...]:
-        """Every scenario's main number."""
-        index = self._index
-        return tuple(c for s in index.scenarios for c in index.columns(s, ACCURACY))
-
-    @cached_property
-    def _everything(self) -> tuple[LeaderboardRow, ...]:
-        """Every scenario's main number for every model."""
-        return board.rows(self._connection, self._index, self._main_columns, None)
-
-    @cached_property
-    def _mains(self) -> dict[str, list[Cell]]:
-        """The main number of every run, also of those that fill no cell."""
-        return board.cells(self._connection, self._main_columns, by_run=True)
-
-    def _summaries(self, wanted: Callable[[Manifest], bool]) -> tuple[RunSummary, ...]:
-        found = [
-            self._summary(manifest)
-            for manifest in self._index.manifests.values()
-            if wanted(manifest)
-        ]
-        return tuple(sorted(found, key=_by_names))
-
-    def _summary(self, manifest: Manifest) -> RunSummary:
-        run_id, scenario = manifest.run_id, manifest.scenario.name
-        n_instances, n_trials = self._sizes[run_id]
-        unmeasured = Cell(missing="not measurable", run_id=run_id)
-        main = [c for c in self._mains.get(run_id, ()) if c.run_id == run_id]
-        return RunSummary(
-            manifest=manifest,
-            main=main[0] if main else unmeasured,
-            main_metric=self._index.main_metric(scenario),
-            n_instances=n_instances,
-            n_trials=n_trials or manifest.spec.adapter.num_trials,
-        )
-
-    def _scenario_summary(
-        self, facts: ScenarioFacts, groups: Sequence[str]
-    ) -> ScenarioSummary:
-        places = {c.scenario.name: n for n, c in enumerate(self._main_columns)}
-        manifests = [
-            m for m in self._index.manifests.values() if m.scenario.name == facts.name
-        ]
-        place = places.get(facts.name)
-        best, best_model = Cell(missing="not measurable"), ""
-        if place is not None:
-            direction = self._main_columns[place].metric.higher_is_better
-            cells = {r.card.name: r.cells[place] for r in self._everything}
-            best_model = ranking.leader(
-                {m: c.value for m, c in cells.items()}, direction
-            )
-            best = cells.get(best_model, best)
-        return ScenarioSummary(
-            facts=facts,
-            main_metric=self._index.main_metric(facts.name),
-            best=best,
-            best_model=best_model,
-            n_models=len({m.spec.model.name for m in manifests}),
-            n_runs=len(manifests),
-            n_instances=max(self._sizes[m.run_id][0] for m in manifests),
-            groups=tuple(groups),
-        )
-
-    def _model_summary(
-        self, card: ModelCard, row: LeaderboardRow | None
-    ) -> ModelSummary:
-        manifests = [
-            m for m in self._index.manifests.values() if m.spec.model.name == card.name
-        ]
-        return ModelSummary(
-            card=card,
-            n_scenarios=len({m.scenario.name for m in manifests}),
-            n_runs=len(manifests),
-            win_rate=row.win_rate if row else None,
-            win_rate_columns=row.win_rate_columns if row else 0,
-        )
-
     def _example(self, runs: Sequence[RunSummary]) -> Request | None:
         """Return the first request of the newest run that has one."""
         for run in sorted(runs, key=lambda r: -newest(r.manifest)):
@@ -332,11 +241,6 @@ class Results:
             if request is not None:
                 return request
         return None
-
-
-def _by_names(run: RunSummary) -> tuple[str, str, str]:
-    manifest = run.manifest
-    return manifest.scenario.name, manifest.spec.model.name, manifest.run_id
 
 
 def _by_rate(model: ModelSummary) -> tuple[float, str]:

@@ -1,0 +1,204 @@
+"""What the runs of an archive say together, each question asked once."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from helmsite.query import board, ranking
+from helmsite.query.index import ACCURACY
+from helmsite.query.rows import (
+    Cell,
+    Column,
+    LeaderboardRow,
+    ModelResult,
+    ModelSummary,
+    RunSummary,
+    ScenarioSummary,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import duckdb
+
+    from helmsite.query.index import Index
+    from helmsite.schema import Manifest, ModelCard, ScenarioFacts
+
+
+class Summaries:
+    """Numbers of all runs, scenarios and models, computed when they are first asked for.
+
+    Each answer comes from one query for all of them: an archive may hold ten thousand
+    runs of a thousand scenarios.
+    """
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, index: Index) -> None:
+        self._connection = connection
+        self._index = index
+
+    @cached_property
+    def sizes(self) -> dict[str, tuple[int, int]]:
+        """Instances and trials of each run."""
+        rows = self._connection.execute(
+            "SELECT run_id, n_instances, n_trials FROM run ORDER BY run_id"
+        ).fetchall()
+        return {run_id: (n, trials) for run_id, n, trials in rows}
+
+    @cached_property
+    def main_columns(self) -> tuple[Column, ...]:
+        """Every scenario's main number."""
+        index = self._index
+        return tuple(c for s in index.scenarios for c in index.columns(s, ACCURACY))
+
+    @cached_property
+    def main_places(self) -> dict[str, int]:
+        """Which main column is a scenario's."""
+        return {c.scenario.name: n for n, c in enumerate(self.main_columns)}
+
+    @cached_property
+    def everything(self) -> tuple[LeaderboardRow, ...]:
+        """Every scenario's main number for every model."""
+        return board.rows(self._connection, self._index, self.main_columns, None)
+
+    @cached_property
+    def lines(self) -> dict[str, int]:
+        """Which line of `everything` is a model's."""
+        return {row.card.name: n for n, row in enumerate(self.everything)}
+
+    @cached_property
+    def ranks(self) -> list[list[tuple[float | None, int]]]:
+        """The rank of each line of `everything`, per main column."""
+        return [
+            ranking.places(
+                [row.cells[place].value for row in self.everything],
+                column.metric.higher_is_better,
+            )
+            for place, column in enumerate(self.main_columns)
+        ]
+
+    @cached_property
+    def offered(self) -> dict[str, list[Column]]:
+        """Every metric of each scenario that has a value, its main one first."""
+        return {
+            name: self._index.metric_columns(name) for name in self._index.scenarios
+        }
+
+    @cached_property
+    def firsts(self) -> dict[str, board.Lines]:
+        """Each model's main number, scenario by scenario, be it without a value."""
+        first = {name: columns[:1] for name, columns in self.offered.items()}
+        return board.tables(self._connection, first)
+
+    @cached_property
+    def by_run(self) -> dict[str, board.Lines]:
+        """Every number of every run, scenario by scenario."""
+        return board.tables(self._connection, self.offered, by_run=True)
+
+    @cached_property
+    def mains(self) -> dict[str, Cell]:
+        """The main number of every run, also of those that fill no cell."""
+        columns = {column.scenario.name: (column,) for column in self.main_columns}
+        found: dict[str, Cell] = {}
+        for name, lines in board.tables(self._connection, columns, by_run=True).items():
+            board.compare(lines.values(), columns[name])
+            found |= {run_id: line[0] for run_id, line in lines.items()}
+        return found
+
+    def table(
+        self, scenario: str
+    ) -> tuple[tuple[Column, ...], tuple[LeaderboardRow, ...]]:
+        """Return a scenario's columns and lines; all numbers of a line are of one run."""
+        chosen = {model: line[0] for model, line in self.firsts[scenario].items()}
+        runs = self.by_run[scenario]
+        return board.scenario_rows(self._index, self.offered[scenario], chosen, runs)
+
+    def results(self, model: str) -> tuple[ModelResult, ...]:
+        """Return a model's main numbers and their ranks; none where it has no run."""
+        place = self.lines.get(model)
+        if place is None:
+            return ()
+        cells = self.everything[place].cells
+        return tuple(
+            ModelResult(column, cell, *ranks[place])
+            for column, cell, ranks in zip(
+                self.main_columns, cells, self.ranks, strict=True
+            )
+            if cell.run_id
+        )
+
+    @cached_property
+    def runs(self) -> tuple[RunSummary, ...]:
+        """Every run, sorted by scenario, model and run id."""
+        found = map(self.summary, self._index.manifests.values())
+        return tuple(sorted(found, key=_by_names))
+
+    @cached_property
+    def of_scenario(self) -> dict[str, tuple[RunSummary, ...]]:
+        """Every run by scenario, sorted by model and run id."""
+        found: dict[str, list[RunSummary]] = {
+            name: [] for name in self._index.scenarios
+        }
+        for run in self.runs:
+            found[run.manifest.scenario.name].append(run)
+        return {name: tuple(runs) for name, runs in found.items()}
+
+    @cached_property
+    def of_model(self) -> dict[str, tuple[RunSummary, ...]]:
+        """Every run by model, sorted by scenario and run id."""
+        found: dict[str, list[RunSummary]] = {name: [] for name in self._index.cards}
+        for run in self.runs:
+            found[run.manifest.spec.model.name].append(run)
+        return {name: tuple(runs) for name, runs in found.items()}
+
+    def summary(self, manifest: Manifest) -> RunSummary:
+        """Return a run with its main number."""
+        run_id = manifest.run_id
+        n_instances, n_trials = self.sizes[run_id]
+        unmeasured = Cell(missing="not measurable", run_id=run_id)
+        return RunSummary(
+            manifest=manifest,
+            main=self.mains.get(run_id, unmeasured),
+            main_metric=self._index.main_metric(manifest.scenario.name),
+            n_instances=n_instances,
+            n_trials=n_trials or manifest.spec.adapter.num_trials,
+        )
+
+    def scenario(self, facts: ScenarioFacts, groups: Sequence[str]) -> ScenarioSummary:
+        """Return a scenario with its best main number; `groups` are those that show it."""
+        runs = self.of_scenario[facts.name]
+        place = self.main_places.get(facts.name)
+        best, best_model = Cell(missing="not measurable"), ""
+        if place is not None:
+            direction = self.main_columns[place].metric.higher_is_better
+            cells = {r.card.name: r.cells[place] for r in self.everything}
+            best_model = ranking.leader(
+                {m: c.value for m, c in cells.items()}, direction
+            )
+            best = cells.get(best_model, best)
+        return ScenarioSummary(
+            facts=facts,
+            main_metric=self._index.main_metric(facts.name),
+            best=best,
+            best_model=best_model,
+            n_models=len({run.manifest.spec.model.name for run in runs}),
+            n_runs=len(runs),
+            n_instances=max(run.n_instances for run in runs),
+            groups=tuple(groups),
+        )
+
+    def model(self, card: ModelCard, row: LeaderboardRow | None) -> ModelSummary:
+        """Return a model; `row` is its line among all main numbers, if it has one."""
+        runs = self.of_model[card.name]
+        return ModelSummary(
+            card=card,
+            n_scenarios=len({run.manifest.scenario.name for run in runs}),
+            n_runs=len(runs),
+            win_rate=row.win_rate if row else None,
+            win_rate_columns=row.win_rate_columns if row else 0,
+        )
+
+
+def _by_names(run: RunSummary) -> tuple[str, str, str]:
+    manifest = run.manifest
+    return manifest.scenario.name, manifest.spec.model.name, manifest.run_id
