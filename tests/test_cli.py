@@ -173,9 +173,9 @@ def test_text_from_models_cannot_drive_the_terminal() -> None:
 def test_serve_shows_a_built_site(project: Path) -> None:
     from functools import partial
 
-    from helmsite.cli.serve import Quiet
+    from helmsite.cli.serving import Files
 
-    handler = partial(Quiet, directory=str(project / "site"))
+    handler = partial(Files, directory=str(project / "site"))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
