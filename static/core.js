@@ -101,45 +101,96 @@ const helmsite = (() => {
     button.hidden = false;
   };
 
-  let rows = null;
-  const searchable = (found) => { rows = found; };
+  // The search box: a combobox over what static/search-index.js names.
+  let index = null;
+  const searchable = ({ things, runs }) => {
+    const rows = things.map(([kind, title, name, href]) => ({ kind, title, name, href }));
+    for (const [model, scenario, inside, id, href] of runs) {
+      rows.push({
+        kind: "run",
+        title: `${things[model][1]} on ${things[scenario][1]}${inside ? ` (${inside})` : ""}`,
+        name: id,
+        href: href || `runs/${id}/index.html`,
+      });
+    }
+    index = rows;
+  };
   const search = (box) => {
-    const input = make("input", { type: "search", placeholder: "Search", "aria-label": "Search models, scenarios and runs", autocomplete: "off" });
-    const list = make("ul", { hidden: true });
-    box.append(input, list);
-    const show = () => {
-      const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
-      list.replaceChildren();
-      list.hidden = !words.length || !rows;
-      if (list.hidden) return;
-      const hits = rows.filter((row) => {
-        const text = `${row[1]} ${row[2]}`.toLowerCase();
-        return words.every((word) => text.includes(word));
-      }).slice(0, 12);
-      for (const [kind, title, , href] of hits) {
-        list.append(make("li", {}, make("a", { href: root + href }, title, " ", make("small", {}, kind))));
+    const input = make("input", { type: "search", role: "combobox", placeholder: "Search", "aria-label": "Search models, scenarios, groups and runs", "aria-expanded": "false", "aria-controls": "found", "aria-autocomplete": "list", "aria-keyshortcuts": "/", autocomplete: "off", spellcheck: "false" });
+    const list = make("ul", { id: "found", role: "listbox", "aria-label": "Found", hidden: true });
+    const told = make("span", { class: "sr", role: "status" });
+    box.append(input, list, told);
+    let at = -1;
+    const links = () => [...list.querySelectorAll("a")];
+    const pick = (to) => {
+      const all = links();
+      at = all.length ? (to + all.length + 1) % (all.length + 1) : -1;
+      if (at === all.length) at = -1;
+      all.forEach((link, i) => link.setAttribute("aria-selected", String(i === at)));
+      if (at < 0) input.removeAttribute("aria-activedescendant");
+      else {
+        input.setAttribute("aria-activedescendant", all[at].id);
+        all[at].scrollIntoView({ block: "nearest" });
       }
-      if (!hits.length) list.append(make("li", { class: "none" }, "Nothing found."));
+    };
+    const close = () => {
+      list.hidden = true;
+      input.setAttribute("aria-expanded", "false");
+      input.removeAttribute("aria-activedescendant");
+    };
+    const hits = (words) => {
+      const good = [];
+      for (const row of index) {
+        row.text ??= fold(`${row.title} ${row.name} ${row.kind}`);
+        if (!words.every((word) => row.text.includes(word))) continue;
+        const title = fold(row.title);
+        good.push([row, title === words.join(" ") ? 0 : title.startsWith(words[0]) ? 1 : 2]);
+      }
+      return good.map(([row, rank], i) => [rank, i, row]).sort(([a, i], [b, j]) => a - b || i - j).map(([, , row]) => row);
+    };
+    const show = () => {
+      const words = fold(input.value).split(/\s+/).filter(Boolean);
+      at = -1;
+      list.replaceChildren();
+      if (!words.length || !index) { close(); told.textContent = ""; return; }
+      const found = hits(words);
+      // A run id and one more word: an instance of the run.
+      const pair = input.value.trim().split(/\s+/);
+      const run = pair.length === 2 && !found.length && index.find((row) => row.kind === "run" && row.name === pair[0]);
+      if (run) found.push({ ...run, kind: "instance", title: `${pair[1]} of ${run.title}`, href: `${run.href}?id=${encodeURIComponent(pair[1])}` });
+      found.slice(0, 12).forEach((row, i) => {
+        const note = row.kind === "run" ? `run ${row.name}` : row.kind;
+        list.append(make("li", { role: "presentation" }, make("a", { id: `found-${i}`, role: "option", "aria-selected": "false", tabindex: "-1", href: root + row.href }, make("bdi", {}, row.title), " ", make("small", {}, note))));
+      });
+      const more = found.length > 12 ? `${found.length - 12} more: add a word.` : "";
+      if (!found.length || more) list.append(make("li", { class: "none", role: "presentation" }, more || "Nothing found."));
+      list.hidden = false;
+      input.setAttribute("aria-expanded", "true");
+      told.textContent = found.length ? `${found.length} found` : "Nothing found";
     };
     input.addEventListener("focus", () => {
-      if (rows) return;
+      if (index) return;
       const script = make("script", { src: `${root}static/search-index.js` });
       script.addEventListener("load", show);
       document.head.append(script);
     }, { once: true });
     input.addEventListener("input", show);
-    box.addEventListener("keydown", (event) => {
-      const links = [...list.querySelectorAll("a")];
-      const at = links.indexOf(document.activeElement);
-      if (event.key === "Escape") { input.value = ""; show(); input.focus(); }
-      else if (event.key === "Enter" && at < 0 && links.length) links[0].click();
-      else if (event.key === "ArrowDown" && links.length) links[Math.min(at + 1, links.length - 1)].focus();
-      else if (event.key === "ArrowUp") (at > 0 ? links[at - 1] : input).focus();
+    input.addEventListener("click", () => { if (list.hidden && input.value) show(); });
+    input.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") { if (list.hidden) input.value = ""; close(); }
+      else if (event.key === "Enter") { const all = links(); if (all.length && !list.hidden) all[Math.max(at, 0)].click(); }
+      else if (event.key === "ArrowDown") { if (list.hidden) show(); pick(at + 1); }
+      else if (event.key === "ArrowUp") pick(at - 1);
       else return;
       event.preventDefault();
     });
-    box.addEventListener("focusout", (event) => {
-      if (!box.contains(event.relatedTarget)) list.hidden = true;
+    box.addEventListener("focusout", (event) => { if (!box.contains(event.relatedTarget)) close(); });
+    document.addEventListener("keydown", (event) => {
+      if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (event.target.closest?.("input, select, textarea, [contenteditable]")) return;
+      event.preventDefault();
+      input.focus();
+      input.select();
     });
     box.hidden = false;
   };

@@ -211,6 +211,8 @@
     apply();
     if (choice && choice.ready) choice.ready.then(begin); else begin();
     measure();
+    const target = location.hash.startsWith("#run-") && document.getElementById(location.hash.slice(1));
+    if (target && table.contains(target)) region.scrollIntoView({ block: "nearest" });
   };
 
   // A leaderboard's cell says what it is when somebody asks: from its column's head and its own few data.

@@ -20,8 +20,9 @@ from helmsite.query.rows import (
     ModelSummary,
     Overview,
     RunSummary,
+    ScenarioSummary,
 )
-from helmsite.render import search, views
+from helmsite.render import runlist, search, views
 from helmsite.render.boardpages import BoardPages
 from helmsite.render.frames import Frames
 from helmsite.render.names import SiteMap
@@ -178,7 +179,7 @@ def write(out: Path, board: Leaderboard, groups: Sequence[Group] = ()) -> None:
         ("leaderboard.html", boards.page(1, "index.html")),
         *(("leaderboard.html", page) for page in boards),
         ("models.html", views.models(summaries, framed)),
-        ("runs.html", views.runs(listed, framed)),
+        *(("runs.html", page) for page in runlist.pages(listed, framed)),
     ]
     for template, page in pages:
         path = out / page.frame.path
@@ -190,5 +191,6 @@ def write(out: Path, board: Leaderboard, groups: Sequence[Group] = ()) -> None:
         path.write_bytes(content)
     for name, text in boards.scripts(theme):
         (out / name).write_text(text, encoding="utf-8")
-    index = search.script([], summaries, listed, framed)
+    tests = [ScenarioSummary(c.scenario) for c in board.columns]
+    index = search.script([own, *groups], tests, summaries, listed, framed)
     (out / "static/search-index.js").write_text(index, encoding="utf-8")

@@ -102,7 +102,8 @@ def test_titles_breadcrumbs_and_the_search_tell_runs_apart(tmp_path: Path) -> No
     assert crumbs
     assert titles["r1000000000000000"] in crumbs[0]
     index = (out / "static" / "search-index.js").read_text()
-    assert all(title in index for title in titles.values())
+    inside = [title.partition(" (")[2].removesuffix(")") for title in titles.values()]
+    assert all(f'"{words}"' in index for words in inside)
 
 
 # ---- Cells
@@ -112,11 +113,11 @@ def test_other_runs_of_a_cell_are_one_link_away(tmp_path: Path) -> None:
     out = tmp_path / "site"
     build(FakeResults(models=2), out, SiteConfig())
     front = (out / "index.html").read_text()
-    target = "scenarios/knowledge/index.html?runs-here.q=Willow%207B#runs-here"
+    target = "scenarios/knowledge/index.html?runs-here.model=Willow%207B#runs-here"
     assert f'<a href="{target}" title="1 other run of this model' in front
     assert "+n: so many other runs of the model" in front
     scenario = (out / "scenarios" / "knowledge" / "index.html").read_text()
-    assert scenario.count('href="?runs-here.q=Willow%207B#runs-here"') == 1
+    assert scenario.count('href="?runs-here.model=Willow%207B#runs-here"') == 1
     model = (
         out / SiteMap([], [], ["demo/willow-7b"], []).model("demo/willow-7b")
     ).read_text()

@@ -92,14 +92,25 @@ def bar(cell: Cell, scale: Range | None) -> Bar | None:
     return Bar(place(cell.ci_low), place(cell.ci_high), place(cell.value))
 
 
-def runs_of(site: SiteMap, path: str, scenario: str, card: ModelCard) -> str:
-    """Return how the page at `path` reaches a model's runs on a scenario's page."""
-    place = site.scenario(scenario)
-    if not place:
+def line_of(site: SiteMap, run_id: str) -> str:
+    """Return what names a run's line in its scenario's list; '' without a page of it."""
+    return site.run(run_id).removeprefix("runs/").removesuffix("/index.html")
+
+
+def runs_of(
+    site: SiteMap, path: str, scenario: str, card: ModelCard, cell: Cell
+) -> str:
+    """Return how the page at `path` reaches a model's runs on a scenario's page.
+
+    It names the line of the first that is not shown, and the model to filter by.
+    """
+    target = site.scenario(scenario)
+    if not target or not cell.other_runs:
         return ""
-    words = quote(card.title or card.name, safe="", errors="replace")
-    here = "" if place == path else link(path, place)
-    return f"{here}?{RUNS}.q={words}#{RUNS}"
+    words = quote(plain(card.title or card.name), safe="", errors="replace")
+    line = line_of(site, cell.other_runs[0])
+    here = "" if target == path else link(path, target)
+    return f"{here}?{RUNS}.model={words}#{f'run-{line}' if line else RUNS}"
 
 
 def _more(cell: Cell, href: str) -> Link | None:
@@ -282,7 +293,7 @@ def board(
                 column.metric,
                 link(path, site.run(cell.run_id)),
                 scale,
-                runs_of(site, path, column.scenario.name, row.card),
+                runs_of(site, path, column.scenario.name, row.card, cell),
             )
             for cell, column, scale in zip(row.cells, columns, scales, strict=True)
         ]

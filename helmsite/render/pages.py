@@ -122,10 +122,11 @@ class ModelView(Page, frozen=True):
 
 
 class RunsPage(Page, frozen=True):
-    """runs.html: every run."""
+    """runs.html: every run, or those of one of the `parts` of a long list."""
 
     sentence: str
     runs: tuple[RunLine, ...]
+    parts: tuple[Link, ...] = ()
 
 
 class FileLine(Record, frozen=True):

@@ -157,7 +157,7 @@ class Fact(Record, frozen=True):
 
 
 class RunLine(Record, frozen=True):
-    """A run in a list."""
+    """A run in a list; `anchor` names its line in a scenario's list."""
 
     run_id: str
     href: str
@@ -171,6 +171,7 @@ class RunLine(Record, frozen=True):
     status: str
     day: str
     origin: str
+    anchor: str = ""
 
 
 class Clip(Record, frozen=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from helmsite.render import formats, runnames
 from helmsite.render.sentences import scenario_title
 from helmsite.render.text import plain
 from helmsite.render.tokens import script_json
@@ -11,45 +12,57 @@ from helmsite.render.tokens import script_json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from helmsite.query.rows import ModelSummary, RunSummary, ScenarioSummary
+    from helmsite.query.rows import Group, ModelSummary, RunSummary, ScenarioSummary
     from helmsite.render.frames import Frames
 
-MOST_RUNS = 5000
+MOST_RUNS = 10_000
 
 
 def script(
+    groups: Sequence[Group],
     scenarios: Sequence[ScenarioSummary],
     models: Sequence[ModelSummary],
     runs: Sequence[RunSummary],
     frames: Frames,
 ) -> str:
-    """Return a script that names every scenario, model and (up to 5000) runs."""
+    """Return a script that names every group, scenario, model and (up to 10,000) runs.
+
+    `things` are [kind, title, name, address]. `runs` are [place of the model, place of
+    the scenario, what tells it from like runs, run id] and, where it is not to be told
+    from the id, the address.
+    """
     site = frames.map
-    rows = [
+    things = [
         [
-            "scenario",
-            scenario_title(s.facts),
-            plain(s.facts.name),
-            site.scenario(s.facts.name),
+            "group",
+            plain(g.title or g.name),
+            plain(g.name),
+            site.board(g.name, formats.families(g.families)[0]),
         ]
-        for s in scenarios
+        for g in groups
+        if g.families
     ]
-    rows += [
-        [
-            "model",
-            plain(m.card.title or m.card.name),
-            plain(m.card.name),
-            site.model(m.card.name),
-        ]
-        for m in models
-    ]
-    rows += [
-        [
-            "run",
-            frames.run_name(r.manifest).title,
-            r.manifest.run_id,
-            site.run(r.manifest.run_id),
-        ]
-        for r in runs[:MOST_RUNS]
-    ]
-    return f"helmsite.searchable({script_json(rows)});\n"
+    places = {}
+    for s in scenarios:
+        places["scenario", s.facts.name] = len(things)
+        title, name = scenario_title(s.facts), plain(s.facts.name)
+        things.append(["scenario", title, name, site.scenario(s.facts.name)])
+    for m in models:
+        places["model", m.card.name] = len(things)
+        title, name = plain(m.card.title or m.card.name), plain(m.card.name)
+        things.append(["model", title, name, site.model(m.card.name)])
+    lines = []
+    for run in runs[:MOST_RUNS]:
+        manifest = run.manifest
+        model = places.get(("model", manifest.card.name))
+        scenario = places.get(("scenario", manifest.scenario.name))
+        title, href = frames.run_name(manifest).title, site.run(manifest.run_id)
+        if model is None or scenario is None:
+            things.append(["run", title, manifest.run_id, href])
+            continue
+        inside = title.removeprefix(runnames.title(manifest)).strip(" ()")
+        usual = href == f"runs/{manifest.run_id}/index.html"
+        address = [] if usual else [href]
+        lines.append([model, scenario, inside, manifest.run_id, *address])
+    found = script_json({"things": things, "runs": lines})
+    return f"helmsite.searchable({found});\n"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from helmsite.query.rows import Group, Leaderboard
-from helmsite.render import datapage, misc, search, sentences, views
+from helmsite.render import datapage, misc, runlist, search, sentences, views
 from helmsite.render.boardpages import BoardPages
 from helmsite.render.gather import ACCURACY
 
@@ -33,7 +33,8 @@ def summary_pages(
     best = {p.facts.name: sentences.leaders(p) for p in gathered.scenario_pages}
     yield "scenarios.html", views.scenarios(gathered.scenarios, best, frames)
     yield "models.html", views.models(gathered.models, frames)
-    yield "runs.html", views.runs(gathered.runs, frames)
+    for listed in runlist.pages(gathered.runs, frames):
+        yield "runs.html", listed
     for scenario in gathered.scenario_pages:
         yield "scenario.html", views.scenario(scenario, frames)
     for model in gathered.model_pages:
@@ -64,7 +65,9 @@ def write_static(
     """Write the theme's static files and the index of the search box."""
     for path, content in theme.static().items():
         writer.write(f"static/{path}", content)
-    index = search.script(gathered.scenarios, gathered.models, gathered.runs, frames)
+    index = search.script(
+        gathered.groups, gathered.scenarios, gathered.models, gathered.runs, frames
+    )
     writer.write("static/search-index.js", index)
     groups = {g.name: g for g in gathered.groups}
     for shown in gathered.boards:

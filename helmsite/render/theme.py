@@ -42,7 +42,14 @@ BUNDLES = {
         "finder.css",
         "pages.css",
     ),
-    "site.js": ("core.js", "columns.js", "table.js", "instance.js", "pages.js", *FINDER),
+    "site.js": (
+        "core.js",
+        "columns.js",
+        "table.js",
+        "instance.js",
+        "pages.js",
+        *FINDER,
+    ),
 }
 
 

@@ -14,7 +14,6 @@ from helmsite.render.pages import (
     ModelRow,
     ModelsPage,
     ModelView,
-    RunsPage,
     ScenarioLine,
     ScenariosPage,
     ScenarioView,
@@ -137,8 +136,14 @@ def scenario(page: ScenarioPage, frames: Frames) -> ScenarioView:
         example_note="The prompts of this scenario are not published."
         if withheld
         else "",
-        runs=runs_table(page.runs, frames, path),
+        runs=runs_table(sorted(page.runs, key=_by_model), frames, path),
     )
+
+
+def _by_model(run: RunSummary) -> tuple[str, str, str]:
+    """Return where a run stands in a scenario's list: beside the model's others."""
+    card = run.manifest.card
+    return (card.title or card.name, card.name, run.manifest.run_id)
 
 
 def _main_words(page: ScenarioPage) -> str:
@@ -276,7 +281,7 @@ def _result(
             metric,
             link(path, frames.map.run(result.cell.run_id)),
             _whole(metric),
-            boards.runs_of(frames.map, path, column.scenario.name, card),
+            boards.runs_of(frames.map, path, column.scenario.name, card, result.cell),
         ),
         rank=f"{result.rank:g} of {result.of}" if ranked else "",
         rank_sort=f"{result.rank:g}" if ranked else "",
@@ -285,17 +290,6 @@ def _result(
 
 def _whole(metric: MetricFacts) -> tuple[float, float] | None:
     return (0.0, 1.0) if metric.format == "share" else None
-
-
-def runs(rows: Sequence[RunSummary], frames: Frames) -> RunsPage:
-    """Return the list of runs."""
-    path = "runs/index.html"
-    asked = sum(r.manifest.counts.asked for r in rows)
-    sentence = sentences.counted(
-        "run", len(rows), f", {formats.count(asked, 'request')}"
-    )
-    frame = frames.frame(path, "Runs", "Runs")
-    return RunsPage(frame, sentence, runs_table(rows, frames, path))
 
 
 def runs_table(
@@ -330,4 +324,5 @@ def run_line(row: RunSummary, frames: Frames, path: str) -> RunLine:
         status=manifest.status,
         day=formats.day(manifest.provenance.finished_at),
         origin=plain(manifest.origin),
+        anchor=boards.line_of(site, manifest.run_id),
     )
