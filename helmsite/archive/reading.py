@@ -84,37 +84,40 @@ def of_instance(store: Store, source: Source, instance_id: str) -> pa.Table:
     """Return the rows of a file that are about an instance.
 
     Only the ids are read of all rows; the rest of the row groups that hold the instance,
-    a batch at a time.
+    a batch at a time, until all of its rows are found.
     """
-    with opened(store, source, read_dictionary=["instance_id"]) as file:
+    ways = {**_ways(store), "read_dictionary": ["instance_id"]}
+    with opened(store, source, **ways) as file:
         wanted = pa.scalar(instance_id)
-        groups = [
-            g
-            for g in range(file.num_row_groups)
-            if _holds(file.read_row_group(g, ["instance_id"]), wanted)
-        ]
         found = [file.schema_arrow.empty_table()]
-        for batch in file.iter_batches(_BATCH, row_groups=groups):
-            part = batch.filter(pc.equal(batch["instance_id"], wanted))
-            if part.num_rows:
+        for group in range(file.num_row_groups):
+            ids = file.read_row_group(group, ["instance_id"])["instance_id"]
+            left = pc.sum(pc.equal(ids, wanted)).as_py() or 0
+            batches = file.iter_batches(_BATCH, [group]) if left else iter(())
+            while left > 0 and (batch := next(batches, None)) is not None:
+                part = batch.filter(pc.equal(batch["instance_id"], wanted))
+                left -= part.num_rows
                 found.append(pa.Table.from_batches([part]))
         whole = pa.concat_tables(found)
         sound.refuse(whole)
         return whole
 
 
-def _holds(ids: pa.Table, wanted: pa.Scalar[Any]) -> bool:
-    return bool(pc.any(pc.equal(ids["instance_id"], wanted)).as_py())
+def _ways(store: Store) -> dict[str, Any]:
+    """Return how a file is opened to be read in order, with little of it in memory.
+
+    The pages of a local file are read as they come, however large its row groups are; a
+    remote one is fetched a row group at a time.
+    """
+    return {"pre_buffer": store.local is None, "buffer_size": _BUFFER}
 
 
 def pieces(store: Store, source: Source, count: int = _PIECE) -> Iterator[pa.Table]:
     """Yield a file's rows in order, at most `count` at a time.
 
-    Memory stays flat: the pages of a local file are read as they come, however large its
-    row groups are; a remote one is fetched a row group at a time.
+    Memory stays flat, see `_ways`.
     """
-    ways = {"pre_buffer": store.local is None, "buffer_size": _BUFFER}
-    with opened(store, source, **ways) as file:
+    with opened(store, source, **_ways(store)) as file:
         for group in range(file.num_row_groups):
             for batch in file.iter_batches(count, [group], use_threads=False):
                 piece = pa.Table.from_batches([batch])
