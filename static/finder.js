@@ -211,7 +211,11 @@
       markWords(state.q ? search.terms : []);
     } else drawList(state, result, state.q ? search.matches : null);
     const text = query();
-    document.querySelectorAll("nav.pager a[href*='.html'], nav.pages a").forEach((a) => { if (a.search !== text) a.search = text; });
+    document.querySelectorAll("nav.pager a[href*='.html'], nav.pages a").forEach((a) => {
+      const now = a.getAttribute("href");
+      const next = now.replace(/(\?[^#]*)?(#.*)?$/, (_, old, place) => text + (place || ""));
+      if (next !== now) a.setAttribute("href", next);
+    });
   };
 
   // ---- Stepping: through the page, and on to its neighbours; with an index, through
