@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -76,10 +77,7 @@ def test_a_verdict_of_a_completion_alone_stands_with_it() -> None:
     score = Score("id1", "exact_match", 1.0, completion_index=0)
     made = view(Completion("a"), scores=(score,))
     assert outcome(made.trials[0], samples.METRIC) == ("1", 1.0)
-    assert (
-        '<span class="m">Exact match</span> <b aria-hidden="true">✓</b> right'
-        in html(made)
-    )
+    assert '<small>Exact match</small> <span class="v right">right</span>' in html(made)
 
 
 def test_a_cut_prompt_and_a_foreign_one_say_so() -> None:
@@ -112,10 +110,13 @@ def test_a_long_message_is_cut_with_a_link_to_all_of_it() -> None:
         ),
         kept,
     )
-    assert set(kept.values()) == {long, "b" * 20_001}
+    sent = [{"role": "system", "content": "b" * 20_001}]
+    files = set(kept.values()) - {long, "b" * 20_001}
+    assert [json.loads(f) for f in files] == [sent]
+    assert "The messages as JSON in a text file" in page
     assert "the whole text (30,007 characters)" in page
     assert "the end" in page
-    assert page.count('<a href="text/') == 2
+    assert page.count('<a href="text/') == 3
 
 
 def test_a_long_reference_is_cut_with_a_link_to_all_of_it() -> None:
@@ -128,7 +129,7 @@ def test_a_long_reference_is_cut_with_a_link_to_all_of_it() -> None:
 
 def test_an_answer_of_white_space_alone_can_be_seen() -> None:
     page = html(view(Completion(" \n\t")))
-    shown = page[page.index('class="text out"') :]
+    shown = page[page.index('<pre class="out"') :]
     assert '<i class="cc ws" data-c="20">\u2423</i>' in shown
     assert '<i class="cc ws" data-c="a">\u23ce</i>' in shown
     assert '<i class="cc ws" data-c="9">\u21e5</i>' in shown
@@ -176,7 +177,7 @@ def test_the_page_judges_by_the_main_metric_that_the_archive_settled_on() -> Non
     score = Score("id1", "exact_match", 0.0, completion_index=0)
     made = view(Completion("a"), scores=(score,))
     page = html(made, run=run)
-    assert '<span class="v wrong" title="main metric">' in page
+    assert '<span class="v wrong">wrong</span>' in page
     index = ScoreIndex(run)
     index.start_page()
     index.add(made)
@@ -192,11 +193,13 @@ def test_reasoning_is_folded_and_an_earlier_answer_named() -> None:
     assert "answered before this run" in page
 
 
-def test_a_continuation_that_is_the_whole_input_is_folded() -> None:
+def test_a_continuation_that_is_the_whole_input_is_not_repeated() -> None:
     given = view(
         Completion(tokens=("It",), token_logprobs=(-1.0,)), prompt="It", score_start=0
     )
-    assert "The whole input <small>2 characters</small>" in html(given)
+    page = html(given)
+    assert 'All of the <a href="#i-id1">input</a> is the given continuation.' in page
+    assert page.count("It</pre>") == 1
 
 
 def test_a_long_shared_part_becomes_a_file_with_the_whole_prompt() -> None:
@@ -228,7 +231,7 @@ def test_a_perturbed_instance_has_an_anchor_of_its_own() -> None:
     assert plain == "i-id1"
     assert own.startswith("i-id1-typos-prob-0.1-1-")
     page = html(view(Completion("a"), instance=twin))
-    assert '<span class="chip pert">typos(prob=0.1)~1</span>' in page
+    assert '<small class="pert">typos(prob=0.1)~1</small>' in page
 
 
 @pytest.mark.parametrize(
@@ -262,7 +265,8 @@ def test_very_many_tokens_are_summed_up_alone() -> None:
     assert made is not None
     assert made.count == count
     assert made.centinats == ""
-    assert f"log-probability −{count}.00 in all" in made.summary
+    assert made.total == f"−{count}.00"
+    assert made.summary.startswith("too many to be drawn; least expected: “ab” 37 %")
 
 
 def test_alternatives_are_packed_where_there_are_any() -> None:
@@ -271,7 +275,7 @@ def test_alternatives_are_packed_where_there_are_any() -> None:
         Completion(tokens=("a",), token_logprobs=(-0.1,), top_logprobs=top), "a"
     )
     assert made is not None
-    assert made.alternatives == '[[["a",10],["\\u003c/script\\u003e",250]]]'
+    assert made.alternatives == "=10|%3C/script%3E~250"
 
 
 @pytest.mark.parametrize(

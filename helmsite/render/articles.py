@@ -6,26 +6,28 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from helmsite.render import formats
-from helmsite.render.names import anchor, digest
+from helmsite.render import diff, formats, turns
+from helmsite.render.names import anchor
 from helmsite.render.options import CALIBRATED, OPTION_METHODS, options, rule
 from helmsite.render.parts import (
     Article,
     Clip,
-    PromptView,
+    Link,
     ReferenceView,
     ReplyBlock,
     RequestBlock,
     Said,
     Shared,
     TrialBlock,
+    Verdict,
 )
-from helmsite.render.text import LONG, blank, clipped, plain, text_name, visible
+from helmsite.render.prompts import SHORT, Above, Prompts, clip
+from helmsite.render.text import LONG, blank, edged, plain, text_name, visible
 from helmsite.render.tokens import tokens
 from helmsite.render.verdicts import outcome, short, verdicts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from helmsite.query.rows import (
         InstanceView,
@@ -34,17 +36,17 @@ if TYPE_CHECKING:
         RunSummary,
         TrialView,
     )
-    from helmsite.schema import Message, Reference, Request
+    from helmsite.schema import Instance, Message, Reference, Request
 
-SHARED_LIMIT = 100_000
-SHORT = 2_000
+REFERENCE = 2_000
+NOTHING = Clip(Markup(), 0)
 
 
 class Articles:
-    """Makes articles of one run.
+    """Makes articles of one run, each original before its perturbed twins.
 
-    Long texts go to `keep(name, text)`; shared beginnings of prompts collect in
-    `shared` until a page takes them.
+    Long texts go to `keep(name, text)`; shared beginnings of prompts collect until a
+    page takes them.
     """
 
     def __init__(self, run: RunSummary, keep: Callable[[str, str], None]) -> None:
@@ -55,55 +57,132 @@ class Articles:
         self._main_name = main.name if main else ""
         self._method = manifest.spec.adapter.method
         self._keep = keep
-        self._made: dict[str, Shared] = {}
-        self.shared: dict[str, Shared] = {}
+        self._prompts = Prompts(self._store)
+        self._original: InstanceView | None = None
+        self._above = Above("", "")
 
     def take_shared(self) -> tuple[Shared, ...]:
         """Return the shared beginnings since the last call, in order of use."""
-        taken = tuple(self.shared.values())
-        self.shared = {}
-        return taken
+        return self._prompts.take_shared()
 
-    def article(self, view: InstanceView) -> Article:
-        """Return an instance's article."""
+    def article(
+        self, view: InstanceView, twins: Sequence[InstanceView] = ()
+    ) -> Article:
+        """Return an instance's article.
+
+        Args:
+            view: an original, or a perturbed twin of the last original.
+            twins: the perturbed versions of an original, so that what they change is
+                marked in it too.
+        """
         instance = view.instance
-        chips = []
-        if instance.split not in {"", self._split}:
-            chips.append(f"split {instance.split}")
-        chips += [instance.sub_split] if instance.sub_split else []
-        for dimension, names in sorted(instance.attributes.items()):
-            chips.append(f"{dimension}: {', '.join(names)}")
+        if not instance.perturbation:
+            self._original = view
+        original = self._original_of(view)
+        name = anchor(instance.instance_id, instance.perturbation)
+        self._above = Above(instance.input, name)
+        outcomes = self._outcomes(view)
+        was = self._outcomes(original) if original else ()
         return Article(
-            anchor=anchor(instance.instance_id, instance.perturbation),
+            anchor=name,
             title=instance.instance_id,
-            outcomes=tuple(short(*outcome(t, self._main)) for t in view.trials),
-            chips=tuple(chips),
+            outcomes=outcomes,
+            chips=tuple(self._chips(instance)),
             perturbation=instance.perturbation,
-            input=self._clip(instance.input),
+            input=self._input(view, original, twins),
             input_label="Input" if instance.input else "Input (empty)",
-            messages=self._messages(instance.messages),
-            references=tuple(self._reference(r) for r in instance.references),
-            trials=tuple(self._trial(t, view) for t in view.trials),
+            messages=self._asked(instance),
+            references=tuple([self._reference(r) for r in instance.references]),
+            trials=tuple([self._trial(t, view) for t in view.trials]),
+            state=_state(view, outcomes),
+            original=anchor(instance.instance_id) if original else "",
+            was=() if was == outcomes else was,
+            twins=tuple([self._twin(t, outcomes) for t in twins]),
+        )
+
+    def all(self, views: Sequence[InstanceView]) -> list[Article]:
+        """Return the articles of instances, each original with its twins after it."""
+        made = []
+        for view in views:
+            key = view.instance.instance_id
+            twins = [
+                v for v in views if v is not view and v.instance.instance_id == key
+            ]
+            made.append(self.article(view, () if view.instance.perturbation else twins))
+        return made
+
+    def _original_of(self, twin: InstanceView) -> InstanceView | None:
+        """Return a twin's original where it came before, else None."""
+        known = self._original
+        if known is None or known is twin:
+            return None
+        same = known.instance.instance_id == twin.instance.instance_id
+        return known if same else None
+
+    def _outcomes(self, view: InstanceView) -> tuple[Verdict, ...]:
+        return tuple([short(*outcome(t, self._main)) for t in view.trials])
+
+    def _chips(self, instance: Instance) -> Iterable[str]:
+        if instance.split not in {"", self._split}:
+            yield f"split {instance.split}"
+        if instance.sub_split:
+            yield instance.sub_split
+        for dimension, names in sorted(instance.attributes.items()):
+            yield f"{dimension}: {', '.join(names)}"
+
+    def _twin(self, twin: InstanceView, own: tuple[Verdict, ...]) -> Link:
+        instance, now = twin.instance, self._outcomes(twin)
+        words = ", ".join(v.word for v in now) if now != own else ""
+        href = f"#{anchor(instance.instance_id, instance.perturbation)}"
+        return Link(plain(instance.perturbation), href, words)
+
+    def _input(
+        self,
+        view: InstanceView,
+        original: InstanceView | None,
+        twins: Sequence[InstanceView],
+    ) -> Clip:
+        """Return the input, marked where twins and original differ."""
+        text = view.instance.input
+        if any(m.content == text for m in view.instance.messages):
+            return NOTHING  # it stands there
+        texts = [t.instance.input for t in twins]
+        if len(text) > LONG or not (texts or original):
+            return self._clip(text)
+        if original:
+            spans = diff.changes(original.instance.input, text).second
+        else:
+            found = {s for other in texts for s in diff.changes(text, other).first}
+            spans = diff.united(found)
+        return Clip(diff.marked(text, spans), len(text))
+
+    def _asked(self, instance: Instance) -> tuple[Said, ...]:
+        said = turns.messages(instance.messages, self._clip)
+        return tuple(
+            Said(turn.name, turn.text, "input", turn.extra)
+            if message.content and message.content == instance.input
+            else turn
+            for turn, message in zip(said, instance.messages, strict=True)
         )
 
     def _trial(self, trial: TrialView, view: InstanceView) -> TrialBlock:
         separate = self._method in OPTION_METHODS
-        shown, more = verdicts(trial.scores, self._metrics, self._main_name)
-        several = len(trial.requests) > 1
+        requests = trial.requests
+        said = _said(requests[0], requests[0].replies[0]) if _single(trial) else ()
+        shown, more = verdicts(trial.scores, self._metrics, self._main_name, said)
+        label = f"Trial {trial.trial}" if len(view.trials) > 1 else ""
         return TrialBlock(
-            label=f"Trial {trial.trial}"
-            if len(view.trials) > 1
-            else _only(trial, separate),
+            label=label or _only(trial, separate),
             verdicts=shown,
             more=more,
-            requests=tuple(self._request(r, several, view) for r in trial.requests),
+            requests=tuple([self._request(r, trial, view) for r in requests]),
             options=options(trial, view.instance) if separate else (),
             rule=rule(trial, self._method) if separate else "",
             calibrated=self._method == CALIBRATED,
         )
 
     def _request(
-        self, view: RequestView, several: bool, of: InstanceView
+        self, view: RequestView, trial: TrialView, of: InstanceView
     ) -> RequestBlock:
         request = view.request
         notes = []
@@ -111,53 +190,31 @@ class Articles:
             notes.append(formats.count(request.num_train_instances, "example"))
         if request.truncated:
             notes.append("the prompt was cut to fit the context")
+        first = of.trials[0]
+        as_in = ""
+        if trial is not first and _single(trial) and _single(first):
+            text = view.replies[0].completion.text
+            if (
+                len(text) > SHORT
+                and text == first.requests[0].replies[0].completion.text
+            ):
+                as_in = f"trial {first.trial}"
+        asked = bool(request.messages) and request.messages == of.instance.messages
+        said = () if asked else self._messages(request.messages)
         return RequestBlock(
-            label=_label(request) if several else "",
-            prompt=self.prompt(view),
-            replies=tuple(self._reply(r, view, of) for r in view.replies),
+            label=_label(request) if len(trial.requests) > 1 else "",
+            prompt=self._prompts.view(view, self._above),
+            replies=tuple([self._reply(r, view, of, as_in) for r in view.replies]),
             notes=tuple(notes),
-            messages=self._messages(request.messages),
+            messages=said,
+            asked=asked,
+            file=self._store(turns.as_sent(request.messages))
+            if sum(len(m.content) for m in request.messages) > LONG
+            else "",
         )
-
-    def prompt(self, view: RequestView) -> PromptView:
-        """Return a request's prompt, its beginning shared with others of the page."""
-        text = view.request.prompt
-        head, own = text[: view.own_start], text[view.own_start :]
-        whole = ""
-        if len(own) > LONG or len(head) > SHARED_LIMIT:
-            whole = self._store(text)
-        shared = self._share(head, view.request.trial) if head else None
-        return PromptView(
-            own=self._own(own, view),
-            characters=len(text),
-            kind=view.request.prompt_kind,
-            shared=shared.key if shared else "",
-            shared_characters=len(head),
-            file=whole,
-        )
-
-    def _own(self, own: str, view: RequestView) -> Markup:
-        start = view.request.score_start
-        if start is None or len(own) > LONG:
-            return self._clip(own).html
-        cut = max(0, start - view.own_start)
-        mark = Markup('{}<mark title="its log-probability is asked for">{}</mark>')
-        return mark.format(visible(own[:cut]), visible(own[cut:]))
-
-    def _share(self, head: str, trial: int) -> Shared:
-        if head not in self._made:
-            html = visible(head)
-            if len(head) > SHARED_LIMIT:
-                html = clipped(head, self._store)
-            self._made[head] = Shared(
-                f"s-{digest(head, 12)}", f"trial {trial}", html, len(head)
-            )
-        made = self._made[head]
-        self.shared.setdefault(made.key, made)
-        return made
 
     def _reply(
-        self, reply: ReplyView, request: RequestView, of: InstanceView
+        self, reply: ReplyView, request: RequestView, of: InstanceView, as_in: str
     ) -> ReplyBlock:
         completion, start = reply.completion, request.request.score_start
         given = start is not None
@@ -167,44 +224,52 @@ class Articles:
         label = "Given continuation" if given else "Completion"
         if len(request.replies) > 1:
             label = f"{label} {reply.completion_index + 1} of {len(request.replies)}"
-        shown, more = verdicts(reply.scores, self._metrics, self._main_name)
+        said = _said(request, reply)
+        shown, more = verdicts(reply.scores, self._metrics, self._main_name, said)
+        same = given and text == of.instance.input
+        drawn = tokens(completion, text)
+        counted = drawn.count if drawn else None
         return ReplyBlock(
             label=label,
-            text=self._answer(text),
-            facts=_facts(reply, given),
+            text=NOTHING if same or as_in else self._answer(text),
+            facts=_facts(reply, given, counted),
             verdicts=shown,
             more=more,
-            same=given and text == of.instance.input,
+            same=same,
             error=plain(completion.error),
             reasoning=self._clip(completion.reasoning)
             if completion.reasoning
             else None,
-            tokens=tokens(completion, text),
+            tokens=drawn,
             mapped=plain(mapped)[:500],
+            turns=turns.transcript(completion.transcript, self._clip),
+            as_in=as_in,
         )
 
     def _answer(self, text: str) -> Clip:
-        """Return a completion; one of white space alone would be seen as nothing."""
-        if text and not text.strip() and len(text) <= LONG:
-            return Clip(blank(text), len(text))
-        return self._clip(text)
+        """Return a completion; its white space at the edges can be seen."""
+        if not text or len(text) > LONG:
+            return self._clip(text)
+        return Clip(edged(text) if text.strip() else blank(text), len(text))
 
     def _clip(self, text: str) -> Clip:
-        if len(text) <= LONG:
-            return Clip(visible(text), len(text))
-        return Clip(clipped(text, self._store), len(text), text_name(text))
+        return clip(text, self._store)
 
     def _messages(self, messages: Iterable[Message]) -> tuple[Said, ...]:
-        return tuple(Said(plain(m.role), self._clip(m.content)) for m in messages)
+        def shown(text: str) -> Clip:
+            html, whole = self._prompts.without(text, self._above)
+            return Clip(html, len(text), "" if whole else text_name(text))
+
+        return turns.messages(messages, shown)
 
     def _reference(self, reference: Reference) -> ReferenceView:
         text = reference.text
-        html = visible(text[:SHORT])
-        if len(text) > SHORT:
+        html = visible(text[:REFERENCE])
+        if len(text) > REFERENCE:
             html += Markup(
                 '<span class="cut">… <a href="{}">all {:,} characters</a></span>'
             ).format(self._store(text), len(text))
-        tags = tuple(plain(t) for t in reference.tags if t != "correct")
+        tags = tuple([plain(t) for t in reference.tags if t != "correct"])
         return ReferenceView(html, reference.is_correct, tags)
 
     def _store(self, text: str) -> str:
@@ -213,9 +278,29 @@ class Articles:
         return name
 
 
+def _single(trial: TrialView) -> bool:
+    """Return whether a trial is one request with one completion."""
+    return len(trial.requests) == 1 and len(trial.requests[0].replies) == 1
+
+
+def _said(request: RequestView, reply: ReplyView) -> tuple[str, ...]:
+    """Return what is read beside a verdict anyway: the completion, what it stands for."""
+    text = reply.completion.text.strip()
+    mapping = request.request.output_mapping
+    return (text, mapping[text]) if text in mapping else (text,)
+
+
+def _state(view: InstanceView, outcomes: tuple[Verdict, ...]) -> str:
+    if not any(t.requests or t.scores for t in view.trials):
+        return "unasked"
+    return "failed" if any(v.kind == "failed" for v in outcomes) else ""
+
+
 def _only(trial: TrialView, separate: bool) -> str:
     if separate:
         return "Options"
+    if not trial.requests:
+        return "Verdict"
     replies = [r for q in trial.requests for r in q.replies]
     given = any(q.request.score_start is not None for q in trial.requests)
     word = "Given continuation" if given else "Completion"
@@ -231,7 +316,7 @@ def _label(request: Request) -> str:
     return ", ".join(parts)
 
 
-def _facts(reply: ReplyView, given: bool) -> tuple[str, ...]:
+def _facts(reply: ReplyView, given: bool, drawn: int | None) -> tuple[str, ...]:
     completion, usage = reply.completion, reply.completion.usage
     facts = []
     if completion.finish_reason:
@@ -239,7 +324,7 @@ def _facts(reply: ReplyView, given: bool) -> tuple[str, ...]:
     made = usage.completion_tokens
     if made is None and completion.tokens is not None:
         made = len(completion.tokens)
-    if made or (made is not None and not given):
+    if made != drawn and (made or (made is not None and not given)):
         facts.append(formats.count(made, "token") if made else "0 tokens")
     if usage.prompt_tokens is not None:
         facts.append(f"{usage.prompt_tokens:,} prompt tokens")

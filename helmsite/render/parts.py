@@ -59,7 +59,7 @@ class CellView(Record, frozen=True):
     In a leaderboard a cell's words are put together when somebody asks for them, from
     the column's and these: `ends` of the interval, `counted` (scored/asked, where that
     is not the column's), `reported` by the source; and `exact` is the number to sort by
-    where the text does not tell it.
+    where the text does not tell it. `mark` says what is known of contamination.
     """
 
     text: str
@@ -75,6 +75,7 @@ class CellView(Record, frozen=True):
     counted: str = ""
     reported: bool = False
     exact: str = ""
+    mark: str = ""
 
 
 class ColumnView(Record, frozen=True):
@@ -183,17 +184,36 @@ class Clip(Record, frozen=True):
 
 
 class Said(Record, frozen=True):
-    """One message of a conversation: the name of its role, and its text."""
+    """One turn of a conversation: who or what it is, and its text.
+
+    `kind` is call, result, thought, data, input (it is the instance's input) or ''.
+    `extra` are its other fields as JSON.
+    """
 
     name: str
     text: Clip
+    kind: str = ""
+    extra: Clip | None = None
+
+    @property
+    def begins(self) -> str:
+        """The first characters of its text, on one line."""
+        return " ".join(self.text.html[:400].striptags().split())[:120] + " …"
+
+
+PROMPTS = {
+    "exact": "Exact prompt",
+    "abridged": "Prompt, abridged by the source",
+    "absent": "Prompt (not kept by the source)",
+}
 
 
 class PromptView(Record, frozen=True):
     """A prompt: the part that other prompts share, by its id on the page, and its own.
 
-    A given continuation is marked in `own`. `file` is the address of the whole as text
-    where the page cannot hold all of it.
+    A given continuation is marked in `own`; in the place of a text that stands on the
+    page already (the input, the continuation) is a link to it. `file` is the address of
+    the whole as text where the page cannot hold all of it.
     """
 
     own: Markup
@@ -202,6 +222,16 @@ class PromptView(Record, frozen=True):
     shared: str = ""
     shared_characters: int = 0
     file: str = ""
+
+    @property
+    def name(self) -> str:
+        """What to call it: not every source keeps a prompt as it was sent."""
+        return PROMPTS[self.kind]
+
+    @property
+    def size(self) -> str:
+        """How long it is, in words."""
+        return f"{self.characters:,} characters"
 
 
 class Shared(Record, frozen=True):
@@ -224,7 +254,11 @@ class Verdict(Record, frozen=True):
 
 
 class Tokens(Record, frozen=True):
-    """Tokens in compact form: see docs/site.md, "Token strip"."""
+    """Tokens in compact form: see docs/site.md, "Token strip".
+
+    `total` is the sum of their log-probabilities, `mean` the geometric mean of their
+    probabilities, `level` its class on the scale. `summary` says the rest in words.
+    """
 
     count: int
     summary: str
@@ -232,10 +266,17 @@ class Tokens(Record, frozen=True):
     texts: str = ""
     centinats: str = ""
     alternatives: str = ""
+    total: str = ""
+    mean: str = ""
+    level: int = -1
 
 
 class ReplyBlock(Record, frozen=True):
-    """One completion. `same` says that it is the input as a given continuation."""
+    """One completion. `same` says that it is the input as a given continuation.
+
+    `turns` are what its source kept of a conversation. `as_in` names an earlier trial
+    whose completion it is to the letter; its text is not repeated then.
+    """
 
     label: str
     text: Clip
@@ -247,16 +288,29 @@ class ReplyBlock(Record, frozen=True):
     mapped: str = ""
     same: bool = False
     more: tuple[Verdict, ...] = ()
+    turns: tuple[Said, ...] = ()
+    as_in: str = ""
+
+    @property
+    def line(self) -> str:
+        """The facts on one line."""
+        return " · ".join(self.facts)
 
 
 class RequestBlock(Record, frozen=True):
-    """One request with its completions; `label` is '' where there is but one."""
+    """One request with its completions; `label` is '' where there is but one.
+
+    `asked` says that its messages are those of the instance. `file` is the address of
+    the messages as JSON where the page cannot hold all of them.
+    """
 
     label: str
     prompt: PromptView
     replies: tuple[ReplyBlock, ...]
     notes: tuple[str, ...] = ()
     messages: tuple[Said, ...] = ()
+    asked: bool = False
+    file: str = ""
 
 
 class Option(Record, frozen=True):
@@ -299,7 +353,13 @@ class ReferenceView(Record, frozen=True):
 
 
 class Article(Record, frozen=True):
-    """instance.html: one instance. `outcomes` are its trials' main verdicts."""
+    """instance.html: one instance. `outcomes` are its trials' main verdicts.
+
+    `state` is failed where a request failed, unasked where there is none, else ''. A
+    perturbed twin has the anchor of its `original` and, where they differ, `was`: the
+    original's main verdicts. An original links to its `twins`; `note` is the verdict of
+    one that differs.
+    """
 
     anchor: str
     title: str
@@ -311,3 +371,7 @@ class Article(Record, frozen=True):
     messages: tuple[Said, ...]
     references: tuple[ReferenceView, ...]
     trials: tuple[TrialBlock, ...]
+    state: str = ""
+    original: str = ""
+    was: tuple[Verdict, ...] = ()
+    twins: tuple[Link, ...] = ()

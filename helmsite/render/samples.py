@@ -23,6 +23,7 @@ from helmsite.schema import (
     Decoding,
     Instance,
     Manifest,
+    Message,
     Method,
     MetricFacts,
     ModelCard,
@@ -171,10 +172,13 @@ def leaderboard() -> Leaderboard:
     )
 
 
+TYPOS = "typos(prob=0.3)~1"
+
+
 def _instance(number: int, perturbation: str = "") -> Instance:
     return Instance(
         f"id{number}",
-        "Snow is" if not perturbation else "Snwo is",
+        "Snow is" if not perturbation else "Snwo iss",
         (Reference("black"), Reference("white", (CORRECT_TAG,))),
         perturbation,
         number,
@@ -188,56 +192,101 @@ def _score(number: int, value: float | None, perturbation: str = "") -> Score:
     return structs.replace(made, missing="failed") if value is None else made
 
 
-def _joint(number: int, completion: Completion, value: float | None) -> InstanceView:
+def _joint(
+    number: int,
+    completion: Completion,
+    value: float | None,
+    perturbation: str = "",
+    trial: int = 0,
+) -> TrialView:
+    item = _instance(number, perturbation)
     request = Request(
         f"id{number}",
-        SHARED + OWN,
+        SHARED + OWN.replace("Snow is", item.input),
         Decoding(max_tokens=1),
+        perturbation,
+        trial,
         output_mapping={"A": "black", "B": "white"},
         num_train_instances=1,
     )
     view = RequestView(request, (ReplyView(completion, 0),), len(SHARED))
-    trial = TrialView(0, (view,), (_score(number, value),))
-    return InstanceView(_instance(number), (trial,))
+    return TrialView(trial, (view,), (_score(number, value, perturbation),))
+
+
+def _one(number: int, completion: Completion, value: float | None) -> InstanceView:
+    return InstanceView(_instance(number), (_joint(number, completion, value),))
+
+
+def _chosen(letter: str) -> Completion:
+    first, second = (" B", " A") if letter == "B" else (" A", " B")
+    top = (TopLogprob(first, -0.2), TopLogprob(second, -1.9), TopLogprob("\n", -4.5))
+    return Completion(
+        first,
+        tokens=(first,),
+        token_logprobs=(-0.2,),
+        top_logprobs=(top,),
+        logprob=-0.2,
+        finish_reason="length",
+        usage=Usage(40, 1),
+        duration_s=0.012,
+    )
 
 
 def instances() -> tuple[InstanceView, ...]:
-    """Return joint multiple choice: a right, a wrong, a failed and a hostile answer."""
-    top = (TopLogprob(" B", -0.2), TopLogprob(" A", -1.9), TopLogprob("\n", -4.5))
+    """Return joint multiple choice: every outcome, a perturbed twin, trials, a hostile text."""
     tokens = (" B", " ", "is", " what", " I", " would", " say", ".", "\n")
     values = (-0.01, -0.1, -0.3, -0.7, -1.5, -2.5, -4.0, -6.5, -9.0)
-    hostile = "<script>alert(1)</script>\u202egnp.exe\x00\x1b[31m"
-    return (
-        _joint(
-            1,
-            Completion(
-                " B",
-                "",
-                (),
-                (" B",),
-                (-0.2,),
-                (top,),
-                -0.2,
-                "length",
-                Usage(40, 1),
-                0.012,
-            ),
-            1.0,
-        ),
-        _joint(
-            2,
-            Completion(
-                "".join(tokens),
-                tokens=tokens,
-                token_logprobs=values,
-                logprob=sum(values),
-                finish_reason="stop",
-            ),
-            0.0,
-        ),
-        _joint(3, Completion(error="HTTP 500 after 5 attempts"), None),
-        _joint(4, Completion(hostile, finish_reason="length"), 0.5),
+    spoken = Completion(
+        "".join(tokens),
+        tokens=tokens,
+        token_logprobs=values,
+        logprob=sum(values),
+        finish_reason="stop",
     )
+    hostile = "<script>alert(1)</script>\u202egnp.exe\x00\x1b[31m"
+    twin = _joint(1, _chosen("A"), 0.0, TYPOS)
+    trials = (_joint(6, _chosen("B"), 1.0), _joint(6, _chosen("A"), 0.0, trial=1))
+    return (
+        _one(1, _chosen("B"), 1.0),
+        InstanceView(_instance(1, TYPOS), (twin,)),
+        _one(2, spoken, 0.0),
+        _one(3, Completion(error="HTTP 500 after 5 attempts"), None),
+        _one(4, Completion(hostile, finish_reason="length"), 0.5),
+        InstanceView(_instance(6), trials),
+        InstanceView(_instance(7)),
+    )
+
+
+def conversation() -> InstanceView:
+    """Return a conversation: messages, reasoning, a tool's turns and an answer."""
+    messages = (
+        Message("system", "Use the tool. Answer in one word."),
+        Message("user", "Is it snowing in Oslo?"),
+    )
+    item = structs.replace(
+        _instance(8), input="Is it snowing in Oslo?", messages=messages[1:]
+    )
+    call = {"id": "call-1", "function": "weather", "arguments": {"city": "Oslo"}}
+    transcript = (
+        {"role": "assistant", "content": "I will look.", "tool_calls": [call]},
+        {
+            "role": "tool",
+            "function": "weather",
+            "tool_call_id": "call-1",
+            "content": "snow, −4 °C",
+        },
+    )
+    completion = Completion(
+        "Yes",
+        "The tool says snow, so the answer is yes.",
+        transcript,
+        finish_reason="stop",
+        usage=Usage(72, 1),
+        duration_s=1.7,
+    )
+    request = Request("id8", "", Decoding(), prompt_kind="absent", messages=messages)
+    view = RequestView(request, (ReplyView(completion, 0),))
+    return InstanceView(item, (TrialView(0, (view,), (_score(8, 1.0),)),))
 
 
 def choices() -> tuple[InstanceView, ...]:

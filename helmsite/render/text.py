@@ -38,8 +38,13 @@ CONTROLS = re.compile(
     f"[{HIDDEN}]|(?<![{PICTURES}])[\ufe0e\ufe0f](?!\u20e3)"
     "|(?<![\u0300-\u1fff\u2100-\ufdff\ufe0f\ufe10-\uffdc\U00010000-\U000dffff])[\u200c\u200d]"
 )
+# What the pattern above may match: without the conditions it is many times quicker to
+# search for, and most texts have none of it.
+SUSPECT = re.compile(f"[{HIDDEN}\ufe0e\ufe0f\u200c\u200d]")
 EDGES = re.compile(r"(\n|\t| (?=\s|$)|(?<=\s) |^ )")
 SIGNS = {" ": "\u2423", "\n": "\u23ce\n", "\t": "\u21e5"}
+SPACES = {" ": "sp", "\n": "nl", "\t": "tb"}
+SIGNED = 40
 TAGS = {"p", "a", "em", "strong", "code", "pre", "ul", "ol", "li", "br", "blockquote"}
 
 
@@ -55,11 +60,38 @@ def visible(text: str) -> Markup:
 
     Line feeds and tabs stay. `data-c` holds the code point of each replaced character.
     """
-    safe = str(escape(text))
-    flat = safe.replace("\n", "").replace("\t", "")
-    if flat.isascii() and flat.isprintable():  # far quicker than the pattern
-        return Markup(safe)  # noqa: S704 (escaped above)
-    return Markup(CONTROLS.sub(_symbol, safe))  # noqa: S704 (escaped above)
+    return Markup(seen(text))  # noqa: S704 (escaped there)
+
+
+def seen(text: str) -> str:
+    """Return what `visible` does, as a plain string to be put together with others."""
+    safe = escape(text)
+    if text.isascii():  # quicker still than a search
+        flat = text.replace("\n", "").replace("\t", "")
+        clean = flat.isprintable()
+    else:
+        clean = not SUSPECT.search(text)
+    return safe if clean else CONTROLS.sub(_symbol, str(safe))
+
+
+def edged(text: str) -> Markup:
+    """Return a text whose white space at its beginning and end can be seen.
+
+    The characters stay what they are, the style sheet draws a sign over each: so a text
+    copied by hand is the true one too.
+    """
+    inner = text.strip(" \t\n")
+    if inner == text or not inner:
+        return visible(text)
+    start = text.index(inner)
+    before, after = text[:start], text[start + len(inner) :]
+    return Markup("".join((_signed(before), seen(inner), _signed(after))))  # noqa: S704
+
+
+def _signed(space: str) -> str:
+    if len(space) > SIGNED:
+        return space
+    return "".join([f'<i class="{SPACES[c]}">{c}</i>' for c in space])
 
 
 def blank(text: str) -> Markup:
@@ -82,6 +114,8 @@ def _blank(character: str) -> Markup:
 
 def plain(text: str) -> str:
     """Return a text for a title or an attribute: no control character, one line."""
+    if text.isascii() and text.isprintable():
+        return text
     flat = re.sub(r"[\t\n\r]+", " ", text)
     return CONTROLS.sub(lambda m: f"[U+{ord(m[0]):04X}]", flat)
 

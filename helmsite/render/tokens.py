@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from heapq import nsmallest
 from typing import TYPE_CHECKING
 
 from helmsite.render.formats import HUGE, MINUS, listed
@@ -13,12 +15,15 @@ from helmsite.render.text import LONG
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from helmsite.schema import Completion, TopLogprob
+    from helmsite.schema import Completion
 
 SURPRISING = 3
 FEW = 4
-LIMIT = 30_000
+LIMIT = 60_000
 LOWEST = 999.0
+PARTING = re.compile("[\x00-\x1f\x7f\"%&'<=>|~;]")
+DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+BOUNDS = (0.05, 0.2, 0.5, 1, 2, 3, 5, 8)  # nats; the same as in static/instance.js
 
 
 def script_json(value: object) -> str:
@@ -40,16 +45,36 @@ def tokens(completion: Completion, text: str) -> Tokens | None:
         return None
     spells = len(text) <= LONG and "".join(names) == text
     texts = "" if spells else script_json(names)
-    if len(texts) > LIMIT or len(names) > LIMIT // 8:
-        return Tokens(len(names), _summary(names, values, None))
+    drawn = len(texts) <= LIMIT and len(names) <= LIMIT // 4
+    known = [v for v in values if v is not None]
+    mean = confidence(completion)
+    few = len(names) <= FEW
     return Tokens(
         count=len(names),
-        summary=_summary(names, values, completion.top_logprobs),
-        lengths=" ".join(str(len(n)) for n in names) if spells else "",
-        texts=texts,
-        centinats=" ".join("" if v is None else str(_centi(v)) for v in values),
-        alternatives=_alternatives(completion.top_logprobs),
+        summary=(_first(completion) if few else "") if drawn else _least(names, values),
+        lengths="".join([_length(len(n)) for n in names]) if spells and drawn else "",
+        texts=texts if drawn else "",
+        centinats=_centinats(values) if drawn else "",
+        alternatives=_alternatives(completion) if drawn else "",
+        total=_nats(sum(known)) if known else "unknown",
+        mean="" if mean is None else _chance(mean),
+        level=-1 if mean is None else sum([-mean > b for b in BOUNDS]),
     )
+
+
+def _centinats(values: Sequence[float | None]) -> str:
+    return " ".join(["" if v is None else str(_centi(v)) for v in values])
+
+
+def confidence(completion: Completion) -> float | None:
+    """Return the mean log-probability of a completion's tokens, None where unknown.
+
+    A log-probability above 0 counts as 0, one below -999 (or NaN) as -999.
+    """
+    values = [v for v in completion.token_logprobs or () if v is not None]
+    if not values:
+        return None
+    return sum(min(v, 0.0) if v > -LOWEST else -LOWEST for v in values) / len(values)
 
 
 def _centi(value: float) -> int:
@@ -57,11 +82,30 @@ def _centi(value: float) -> int:
     return round(-100 * min(value, 0.0)) if value > -LOWEST else 99_999
 
 
-def _alternatives(top: Sequence[Sequence[TopLogprob]] | None) -> str:
+def _alternatives(completion: Completion) -> str:
+    """Return each position's candidates: `token~centinats|...;...`, '=' for the chosen one.
+
+    What would part them, or not survive an attribute, is percent-encoded.
+    """
+    top, names = completion.top_logprobs, completion.tokens or ()
     if not top or max(len(t) for t in top) < 2:
         return ""
-    packed = script_json([[[a.token, _centi(a.logprob)] for a in t] for t in top])
+    places = []
+    for place, candidates in enumerate(top):
+        chosen = names[place] if place < len(names) else None
+        shown = [
+            f"={_centi(a.logprob)}"
+            if a.token == chosen
+            else f"{PARTING.sub(_encoded, a.token)}~{_centi(a.logprob)}"
+            for a in candidates
+        ]
+        places.append("|".join(shown))
+    packed = ";".join(places)
     return packed if len(packed) <= LIMIT else ""
+
+
+def _encoded(match: re.Match[str]) -> str:
+    return f"%{ord(match[0]):02X}"
 
 
 def _nats(value: float) -> str:
@@ -78,24 +122,24 @@ def _shown(token: str) -> str:
     return f"“{token.replace(chr(10), '⏎')}”"
 
 
-def _summary(
-    names: Sequence[str],
-    values: Sequence[float | None],
-    top: Sequence[Sequence[TopLogprob]] | None,
-) -> str:
-    known = [(v, n) for v, n in zip(values, names, strict=True) if v is not None]
-    if not known:
-        return "no log-probability is known"
-    total = sum(v for v, _ in known)
-    each = total / len(known)
-    sums = [_nats(v) for v in (total, each)]
-    words = [f"log-probability {sums[0]} in all, {sums[1]} per token"]
-    if len(names) <= FEW and top and len(top[0]) > 1:
-        first = sorted(top[0], key=lambda a: -a.logprob)[:5]
-        chances = listed([f"{_shown(a.token)} {_chance(a.logprob)}" for a in first])
-        words.append(f"first token: {chances}")
-    elif len(known) > FEW:
-        least = sorted(known)[:SURPRISING]
-        chances = listed([f"{_shown(n)} {_chance(v)}" for v, n in least])
-        words.append(f"least expected: {chances}")
-    return "; ".join(words)
+def _first(completion: Completion) -> str:
+    """Return the candidates of the first token in words: of a choice they say it all."""
+    top = completion.top_logprobs
+    if not top or len(top[0]) < 2:
+        return ""
+    first = sorted(top[0], key=lambda a: -a.logprob)[:5]
+    shown = [f"{_shown(a.token)} {_chance(a.logprob)}" for a in first]
+    return f"first token: {listed(shown)}"
+
+
+def _least(names: Sequence[str], values: Sequence[float | None]) -> str:
+    """Return the least expected of tokens that are too many to be drawn."""
+    pairs = zip(values, names, strict=True)
+    least = nsmallest(SURPRISING, [(v, n) for v, n in pairs if v is not None])
+    shown = [f"{_shown(n)} {_chance(v)}" for v, n in least]
+    return f"too many to be drawn; least expected: {listed(shown)}"
+
+
+def _length(count: int) -> str:
+    """Return a token's length as one digit in base 36, a longer one in brackets."""
+    return DIGITS[count] if count < len(DIGITS) else f"({count})"

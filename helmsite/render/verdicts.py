@@ -9,7 +9,7 @@ from helmsite.render.parts import Verdict
 from helmsite.render.text import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from helmsite.query.rows import TrialView
     from helmsite.schema import MetricFacts, Score
@@ -38,11 +38,16 @@ def is_verdict(metric: MetricFacts | None) -> bool:
     )
 
 
-def verdict(score: Score, metric: MetricFacts | None) -> Verdict:
-    """Return a score with its symbol and word."""
+def verdict(
+    score: Score, metric: MetricFacts | None, said: Collection[str] = ()
+) -> Verdict:
+    """Return a score with its symbol and word.
+
+    The answer that was judged is left out where it is one of those `said` anyway.
+    """
     name = plain(metric.title if metric else score.metric)
     name = f"{name} ({plain(score.scorer)})" if score.scorer else name
-    answer = plain(score.text)[:200]
+    answer = "" if score.text.strip() in said else plain(score.text[:300])[:200]
     if score.value is None:
         unknown = ("missing", "?", f"? ({plain(score.missing)})")
         kind, symbol, word = UNKNOWN.get(score.missing, unknown)
@@ -58,14 +63,20 @@ def verdict(score: Score, metric: MetricFacts | None) -> Verdict:
 
 
 def verdicts(
-    scores: Iterable[Score], metrics: Mapping[str, MetricFacts], main: str
+    scores: Sequence[Score],
+    metrics: Mapping[str, MetricFacts],
+    main: str,
+    said: Collection[str] = (),
 ) -> tuple[tuple[Verdict, ...], tuple[Verdict, ...]]:
     """Return the verdicts to show and those to fold away, each in order.
 
     Shown are the main metric's and those that judge the answer otherwise; where there
-    are no more than three they are all shown. Counts and times (finish reasons, tokens,
-    runtime) are left out: they stand beside the completion as facts.
+    are no more than three they are all shown. Metrics that say the same share a verdict. Counts and times (finish reasons, tokens,
+    runtime) are left out: they stand beside the completion as facts. What is `said`
+    beside the verdict is not told again as the answer that was judged.
     """
+    if not scores:
+        return (), ()
 
     def place(score: Score) -> tuple[bool, int, str, str]:
         facts = metrics.get(score.metric)
@@ -77,12 +88,23 @@ def verdicts(
         return score.metric == main or facts is None or facts.family not in FACTUAL
 
     chosen = sorted(filter(told, scores), key=place)
-    made = [verdict(s, metrics.get(s.metric)) for s in chosen]
+    made = [verdict(s, metrics.get(s.metric), said) for s in chosen]
     if len(made) <= FEW:
-        return tuple(made), ()
+        return _joined(made), ()
     leading = made[0].kind
     shown = [v for i, v in enumerate(made) if not i or v.kind in JUDGED - {leading}]
-    return tuple(shown), tuple(v for v in made if v not in shown)
+    return _joined(shown), tuple(v for v in made if v not in shown)
+
+
+def _joined(made: Sequence[Verdict]) -> tuple[Verdict, ...]:
+    """Return verdicts, those that say the same of one answer as one, with all names."""
+    found: dict[tuple[str, ...], Verdict] = {}
+    for v in made:
+        key = (v.kind, v.word, v.answer, v.metric if v.kind == "number" else "")
+        known = found.get(key)
+        names = f"{known.metric}, {v.metric}" if known else v.metric
+        found[key] = Verdict(names, v.kind, v.symbol, v.word, v.answer)
+    return tuple(found.values())
 
 
 def outcome(trial: TrialView, metric: MetricFacts | None) -> tuple[str, float | None]:

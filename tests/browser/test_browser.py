@@ -289,7 +289,7 @@ def test_the_clipboard_gets_the_prompt(open_page: Open) -> None:
     details.get_by_role("button", name="Copy exact prompt").click()
     page.wait_for_selector("text=characters copied")
     assert page.evaluate("navigator.clipboard.readText()") == prompt
-    shown = details.locator("pre").all_inner_texts()
+    shown = details.locator("pre").all_text_contents()
     assert "".join(shown) == prompt
 
 
@@ -297,7 +297,7 @@ def test_a_cut_prompt_offers_the_file_instead(open_page: Open) -> None:
     page = open_page(f"{EVIL_RUN}/1.html")
     details = page.locator("article").nth(9).locator("details.prompt")
     details.locator("summary").click()
-    details.locator("pre.tinted").wait_for()
+    details.locator(".tinted").wait_for()
     assert details.get_by_role("button").count() == 0
     assert (
         details.get_by_role("link", name="The exact prompt as a text file").count() == 1
@@ -313,7 +313,7 @@ def test_the_token_strip_tells_on_tap_hover_and_keys(open_page: Open) -> None:
     assert "log-probability −0.20 (82 %)" in words
     assert "the model’s candidates: “ A” 82 %, “ B” 17 %, “⏎” 0.67 %" in words
     page = open_page("patterns.html")
-    tokens = page.locator("article").nth(1).locator("details.tokens")
+    tokens = page.locator("#i-id2 details.tokens")
     tokens.first.locator("summary").click()
     strip = tokens.first.locator(".tok")
     strip.first.focus()
@@ -325,7 +325,7 @@ def test_the_token_strip_tells_on_tap_hover_and_keys(open_page: Open) -> None:
 
 def test_the_strip_has_nine_steps_from_expected_to_surprising(open_page: Open) -> None:
     page = open_page("patterns.html")
-    details = page.locator("article").nth(1).locator("details.tokens")
+    details = page.locator("#i-id2 details.tokens")
     details.locator("summary").click()
     details.locator(".readout").wait_for()
     classes = [c.get_attribute("class") for c in details.locator(".tok").all()]
@@ -390,12 +390,10 @@ def test_without_javascript_everything_reads(open_page: Open) -> None:
     assert page.locator("#finder").is_hidden()
     details = page.locator("details.prompt").first
     details.locator("summary").click()
-    assert (
-        "It begins with the shared part (698 characters), then:" in details.inner_text()
-    )
+    assert details.inner_text().split("\n")[-4].startswith("the shared partQuestion:")
     tokens = page.locator("details.tokens").first
     tokens.locator("summary").click()
-    assert "log-probability" in tokens.inner_text()
+    assert "first token: “ A” 82 %" in tokens.inner_text()
     page.get_by_role("link", name="next page").first.click()
     assert where(page).endswith("/2.html")
 

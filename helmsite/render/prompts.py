@@ -1,0 +1,118 @@
+"""Prompts: what several share stands once on a page, and so does what is shown anyway.
+
+In the place of a text that stands elsewhere on the page (the input, a continuation that
+is scored) is a link to it; the page's script puts the whole together, byte for byte.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from markupsafe import Markup
+
+from helmsite.render.names import digest
+from helmsite.render.parts import Clip, PromptView, Shared
+from helmsite.render.text import LONG, clipped, text_name, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from helmsite.query.rows import RequestView
+
+SHARED_LIMIT = 100_000
+KNOWN = 100
+SHORT = 160  # a text that is shorter than this is easier to read in its place
+SCORED = '<mark title="its log-probability is asked for">', "</mark>"
+
+
+class Above(NamedTuple):
+    """An article's input and the article's anchor."""
+
+    text: str
+    anchor: str
+
+
+class Prompts:
+    """Makes the prompts of a run; shared beginnings collect until a page takes them."""
+
+    def __init__(self, store: Callable[[str], str]) -> None:
+        self._store = store
+        self._made: dict[str, Shared] = {}
+        self._shared: dict[str, Shared] = {}
+
+    def take_shared(self) -> tuple[Shared, ...]:
+        """Return the shared beginnings since the last call, in order of use."""
+        taken = tuple(self._shared.values())
+        self._shared = {}
+        return taken
+
+    def view(self, view: RequestView, above: Above) -> PromptView:
+        """Return a request's prompt, its beginning shared with others of the page."""
+        text = view.request.prompt
+        head, own = text[: view.own_start], text[view.own_start :]
+        shared = self._share(head, view.request.trial) if head else None
+        html, whole = self._own(own, view, above)
+        return PromptView(
+            own=html,
+            characters=len(text),
+            kind=view.request.prompt_kind,
+            shared=shared.key if shared else "",
+            shared_characters=len(head),
+            file="" if whole and len(head) <= SHARED_LIMIT else self._store(text),
+        )
+
+    def _own(self, own: str, view: RequestView, above: Above) -> tuple[Markup, bool]:
+        """Return the own part, and whether the page holds all of it."""
+        start = view.request.score_start
+        if start is None:
+            return self.without(own, above)
+        cut = max(0, start - view.own_start)
+        given = own[cut:]
+        before, whole = self.without(own[:cut], above)
+        if len(given) > SHORT and given != above.text:
+            after, fits = (
+                f'<a class="given" href="#{above.anchor}">the continuation</a>',
+                True,
+            )
+        else:
+            after, fits = self.without(given, above)
+        html = "".join((before, SCORED[0], after, SCORED[1]))
+        return Markup(html), whole and fits and len(given) <= LONG  # noqa: S704
+
+    def without(self, text: str, above: Above) -> tuple[Markup, bool]:
+        """Return a text with a link in the place of the input, and whether it is whole."""
+        length = len(above.text)
+        at = text.find(above.text) if length > SHORT else -1
+        if at < 0:
+            return clipped(text, self._store), len(text) <= LONG
+        before, after = text[:at], text[at + length :]
+        html = "".join(
+            (
+                clipped(before, self._store),
+                f'<a href="#{above.anchor}">the input</a>',
+                clipped(after, self._store),
+            )
+        )
+        whole = max(length, len(before), len(after)) <= LONG
+        return Markup(html), whole  # noqa: S704 (made of escaped parts)
+
+    def _share(self, head: str, trial: int) -> Shared:
+        made = self._made.get(head)
+        if made is None:
+            html = visible(head)
+            if len(head) > SHARED_LIMIT:
+                html = clipped(head, self._store)
+            key = f"s-{digest(head, 12)}"
+            made = Shared(key, f"trial {trial}", html, len(head))
+            if len(self._made) == KNOWN:  # prompts of this run share little
+                self._made.clear()
+            self._made[head] = made
+        self._shared.setdefault(made.key, made)
+        return made
+
+
+def clip(text: str, store: Callable[[str], str]) -> Clip:
+    """Return a text ready to be shown; `store` keeps a long one."""
+    if len(text) <= LONG:
+        return Clip(visible(text), len(text))
+    return Clip(clipped(text, store), len(text), text_name(text))
