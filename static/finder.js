@@ -29,11 +29,17 @@
   const toggleKeys = () => {
     keys.hidden = !keys.hidden;
     help.setAttribute("aria-expanded", String(!keys.hidden));
+    settle();
+    if (!keys.hidden) keys.scrollIntoView({ block: "nearest" });
   };
   help.addEventListener("click", toggleKeys);
-  const top = make("div", { class: "top-line" }, open, found, help);
+  const top = make("div", { class: "top-line" }, ...(here ? [found] : [open, found, help]));
   box.append(top, panel, chips, progress, trouble, keys, out);
-  box.hidden = false;
+  // On a page of instances the controls are in the line that stays in sight.
+  const settle = () => {
+    top.hidden = !found.textContent && here > 0;
+    box.hidden = here > 0 && [...box.children].every((part) => part.hidden || part === out);
+  };
   if (size) open.append(make("small", {}, ` ${(size / 1e6).toFixed(1)} MB`));
 
   // ---- The index, loaded once.
@@ -43,6 +49,7 @@
   const load = () => {
     loading ||= new Promise((resolve) => {
       found.textContent = "Loading the score index …";
+      settle();
       const script = make("script", { src: box.dataset.index });
       const failed = () => {
         if (rows) return;
@@ -51,6 +58,8 @@
         found.textContent = "";
         trouble.textContent = `The score index (${box.dataset.index}) could not be loaded, so nothing can be filtered here. ${here ? "The instances of this page" : "The pages of instances below"} are complete without it.`;
         trouble.hidden = false;
+        settle();
+        trouble.scrollIntoView({ block: "nearest" });
         resolve(false);
       };
       script.addEventListener("error", failed);
@@ -74,6 +83,8 @@
   const show = (opened) => {
     panel.hidden = !opened;
     open.setAttribute("aria-expanded", String(opened));
+    settle();
+    if (opened && box.getBoundingClientRect().top < 0) box.scrollIntoView();
   };
   open.addEventListener("click", async () => {
     const opened = panel.hidden;
@@ -205,6 +216,7 @@
     if (words !== told) found.textContent = told = words;
     drawChips(state, ignored);
     drawProgress(state);
+    settle();
     if (here) {
       drawArticles(filtered);
       drawStep();
@@ -241,8 +253,9 @@
     if (next === undefined) return "";
     return rows.page(next) === here ? fragment(rows.anchor(next)) : href(next);
   };
-  const back = make("button", { type: "button" }, "← previous"), on = make("button", { type: "button" }, "next →");
-  const position = make("span", { role: "status" });
+  const back = make("button", { type: "button", "aria-label": "previous instance" }, "←", make("span", { class: "wide" }, " previous"));
+  const on = make("button", { type: "button", "aria-label": "next instance" }, make("span", { class: "wide" }, "next "), "→");
+  const position = make("span", { class: "position", role: "status" });
   const drawStep = () => {
     const now = at();
     if (!result) {
@@ -272,12 +285,13 @@
   if (here) {
     back.addEventListener("click", () => step(-1));
     on.addEventListener("click", () => step(1));
-    box.after(make("div", { class: "stepper" }, back, position, on));
+    box.after(make("div", { class: "stepper" }, back, on, position, open, help));
     addEventListener("hashchange", drawStep);
     const end = { "#first": list[0], "#last": list[list.length - 1] }[location.hash];
     if (end) location.replace(fragment(end.id));
     drawStep();
   }
+  settle();
   const walk = (by) => {
     const links = [...out.querySelectorAll("tbody th a")];
     const now = links.indexOf(document.activeElement);

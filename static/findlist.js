@@ -44,7 +44,7 @@
         ...(found ? [snippet(found.get(row))] : []),
         ...(rows.metrics.length ? [outcomes(rows.codes(row, state))] : []),
         ...rows.sorts.map((name) => make("td", { class: `n ${name}` }, number(rows.number(name, row, state)))),
-        ...(some.finish ? [make("td", {}, shown(rows.finish(row, state).join(", ")))] : []),
+        ...(some.finish ? [make("td", {}, shown(rows.finish(row, state).sort().join(", ")))] : []),
         ...(some.split ? [make("td", {}, shown(rows.split(row)))] : []),
         ...(some.groups ? [make("td", {}, shown(rows.groups(row).join(", ")))] : []));
     };

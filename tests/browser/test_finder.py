@@ -447,7 +447,7 @@ def test_a_permalink_and_plain_steps_need_no_index(open_run: Open) -> None:
     page.wait_for_url("**/17.html#i-id800")
     page.keyboard.press("k")
     page.wait_for_url("**/16.html#i-id799")
-    page.get_by_role("button", name="next →").click()
+    page.get_by_role("button", name="next instance").click()
     page.wait_for_url("**/17.html#i-id800")
     assert not [u for u in sent if u.endswith("index.js") or "/search/" in u]
     assert len({u for u in sent if "16.html" not in u and "17.html" not in u}) <= 5
@@ -475,7 +475,7 @@ def test_keys_step_through_what_matches_in_its_order(open_run: Open) -> None:
         )
     )
     page.locator(".stepper").filter(has_text=f"8 of {len(rows)}").wait_for()
-    page.get_by_role("button", name="← previous").click()
+    page.get_by_role("button", name="previous instance").click()
     page.locator(".stepper").filter(has_text=f"7 of {len(rows)}").wait_for()
 
 
@@ -502,7 +502,7 @@ def test_the_last_page_of_a_large_run_is_a_jump_away(open_run: Open) -> None:
             f"{BIG // 50 - 1}.html#i-id{BIG - 51}", f"{BIG // 50}.html#i-id{BIG - 1}"
         )
     )
-    assert page.get_by_role("button", name="next →").is_disabled()
+    assert page.get_by_role("button", name="next instance").is_disabled()
 
 
 def test_filters_on_a_page_hide_what_does_not_match(open_run: Open) -> None:
