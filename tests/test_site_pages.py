@@ -10,16 +10,29 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from msgspec import structs
 
+from helmsite.archive import Archive
 from helmsite.config import SiteConfig
+from helmsite.query import Results
+from helmsite.query.rows import Part
 from helmsite.render import build, check_links, samples, sentences
+from helmsite.render.names import SiteMap
 from helmsite.render.runtables import MOST_CELLS, tables
-from helmsite.schema import Counts, FileFacts, Manifest, PerturbationFacts, Stat
-from tests.site_source import ECE, EXACT, RUNTIME, FakeResults
+from helmsite.render.scatter import Point, scatter
+from helmsite.schema import (
+    Contamination,
+    Counts,
+    FileFacts,
+    Manifest,
+    PerturbationFacts,
+    Stat,
+)
+from tests.archive_cases import FACTS, small
+from tests.site_source import ECE, EXACT, RUNTIME, SCENARIOS, FakeResults
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from helmsite.query.rows import RunPage, RunSummary
+    from helmsite.query.rows import RunPage, RunSummary, ScenarioPage
     from helmsite.render.parts import Stats
 
 FIRST = "r0000000000000000"
@@ -311,3 +324,218 @@ def test_a_sentence_counts_requests_only_where_some_were_not_answered() -> None:
     assert sentence(counts=Counts(1, 0, 1)).startswith(
         "Alder 3B answered 0 of 1 request about 4 instances of Colours ("
     )
+
+
+# ---- Scenarios and models
+
+
+KNOWN = (
+    Contamination(
+        "knowledge", "strong", "It holds the <questions>.", "https://example.org/r"
+    ),
+    Contamination("mmlu", "weak"),
+    Contamination("elsewhere:x=1", "weak", url="javascript:alert(1)"),
+)
+
+
+class Informed(FakeResults):
+    """Models of one creator are a family; the first may have been trained on things."""
+
+    def __init__(self, models: int = 4, groups: int = 3) -> None:
+        super().__init__(models)
+        self.groups_of_each = groups
+        self.cards = tuple(
+            structs.replace(c, family=c.creator, contamination=() if i else KNOWN)
+            for i, c in enumerate(self.cards)
+        )
+
+    def scenario(self, name: str) -> ScenarioPage:
+        page = super().scenario(name)
+        main = tuple(row.cells[0] for row in page.rows)
+        cells = tuple(structs.replace(c, value=0.25, best=False) for c in main)
+        run = page.runs[0].manifest.run_id
+        view = next(iter(self.instances(run)))
+        return structs.replace(
+            page,
+            parts=(
+                Part("test", "", main),
+                Part("test", "anatomy", main),
+                *(
+                    Part("test", f"level={n}", cells)
+                    for n in range(self.groups_of_each)
+                ),
+                Part("valid", "", cells),
+                Part("valid", "level=1", main),
+            ),
+            example_instance=view.instance,
+            example_reply=view.trials[0].requests[0].replies[0].completion,
+            example_run=run,
+        )
+
+
+def page_of(out: Path, kind: str, name: str) -> str:
+    found = SiteMap([], [name], [name], [])
+    place = found.scenario(name) if kind == "scenario" else found.model(name)
+    return (out / place).read_text(encoding="utf-8")
+
+
+def test_a_scenarios_parts_have_a_table_each(tmp_path: Path) -> None:
+    page = page_of(built(Informed(), tmp_path / "site"), "scenario", "knowledge")
+    captions = re.findall(r"<caption>(.*?)</caption>", page)
+    assert captions == [
+        "Exact match by split",
+        "Exact match by sub-split",
+        "Exact match by level",
+    ]
+    table = page[page.index("<caption>Exact match by level") :]
+    table = table[: table.index("</table>")]
+    assert re.findall(r'<th scope="row" class="first">(.*?)</th>', table) == list("012")
+    assert table.count(">0.250<") == 3 * 4
+    assert 'href="../../runs/r0000000000000000/index.html"' in table
+
+
+def test_many_parts_are_folded_and_tell_their_range(tmp_path: Path) -> None:
+    out = built(Informed(groups=57), tmp_path / "site")
+    page = page_of(out, "scenario", "knowledge")
+    folded = re.search(r'<details class="more"><summary>(.*?)</summary>', page)
+    assert folded
+    assert text_of(f"<main>{folded[1]}") == (
+        "Exact match by level 57 rows; Willow 7B: 0.250 in each"
+    )
+
+
+def test_sizes_are_a_chart_and_families_are_joined(tmp_path: Path) -> None:
+    page = page_of(built(Informed(), tmp_path / "site"), "scenario", "knowledge")
+    chart = page[page.index('aria-label="Chart by size"') :]
+    chart = chart[: chart.index("</svg>")]
+    assert chart.count('<circle class="dot"') == 4
+    assert re.findall(r"<polyline[^>]*><title>(.*?)</title>", chart) == [
+        "Demo Lab",
+        "Heather",
+    ]
+    assert "Willow 7B: 7.2B parameters, Exact match 0.9" in chart
+    assert "style=" not in chart
+
+
+def test_one_size_makes_no_chart(tmp_path: Path) -> None:
+    page = page_of(
+        built(Informed(models=1), tmp_path / "site"), "scenario", "knowledge"
+    )
+    assert "Chart by size" not in page
+    assert "1 model was run on General knowledge" in page
+
+
+def test_labels_of_a_crowded_chart_do_not_cover_each_other() -> None:
+    points = [Point(f"Model {n}", "x.html", 1e9 + n, 0.5) for n in range(30)]
+    points.append(Point("Far <away>", "y.html", 1e6, 1e300))
+    points.append(Point("Small", "y.html", 1e7, 0.1, low=0.0, high=0.2))
+    chart = scatter(points, EXACT, "Title")
+    assert chart.count('<circle class="dot"') == 31
+    assert chart.count('class="point"') == 2
+    assert "Far" not in chart
+    assert scatter(points[:1] * 3, EXACT, "Title") == ""
+
+
+def test_the_example_has_its_completion_and_what_was_right(tmp_path: Path) -> None:
+    out = built(Informed(), tmp_path / "site")
+    text = text_of(page_of(out, "scenario", "knowledge"))
+    assert re.search(r"Completion A References Rome ✓ correct Milan This is", text)
+    page = page_of(out, "scenario", "knowledge")
+    assert 'href="../../runs/r0000000000000000/index.html?id=id0#instances"' in page
+    private = page_of(out, "scenario", "private")
+    assert "Rome" not in private
+    assert "aggregates only: no instance, prompt or completion" in private
+
+
+def test_a_citation_can_be_copied(tmp_path: Path) -> None:
+    page = page_of(built(Informed(), tmp_path / "site"), "scenario", "knowledge")
+    assert re.search(r'<pre class="text" data-copy="Copy"[^>]*>\n@misc\{demo,', page)
+
+
+def test_contamination_is_told_wherever_it_bears(tmp_path: Path) -> None:
+    out = built(Informed(), tmp_path / "site")
+    model = page_of(out, "model", "demo/willow-7b")
+    part = model[model.index('id="contamination"') :]
+    part = part[: part.index("<h2>")]
+    assert (
+        "Known contamination Scenario Evidence What is known "
+        "General knowledge ‼ strong It holds the <questions>. source "
+        "MMLU anatomy ! weak elsewhere:x=1 not on this site ! weak Strong:"
+    ) in text_of(f"<main>{part}")
+    assert "javascript:" not in part
+    words = "strong evidence that the model was trained on this scenario: It holds the"
+    for place in ("index.html", "scenarios/knowledge/index.html"):
+        page = html.unescape((out / place).read_text(encoding="utf-8"))
+        assert page.count(f'title="{words}') == 1, place
+        assert "†: the model may have been trained on the scenario" in page
+    scenario = page_of(out, "scenario", "knowledge")
+    assert '<th scope="row" class="first"><a href="../../models/' in scenario
+    clean = page_of(out, "model", "demo/willow-1b")
+    assert "contamination" not in clean
+    assert "†" not in clean
+    run = (out / "runs" / FIRST / "index.html").read_text(encoding="utf-8")
+    assert "†" not in run
+
+
+def test_a_models_page_tells_its_win_rate_its_setups_and_its_gaps(
+    tmp_path: Path,
+) -> None:
+    out = built(FakeResults(), tmp_path / "site")
+    text = text_of(page_of(out, "model", "demo/willow-7b"))
+    assert "Mean win rate 0.857 over 7 columns." in text
+    assert "Runtime llama.cpp b1" in text
+    assert "Quantisation Q4_K_M" in text
+    assert "No run on Hostile <script>alert(1)</script>" in text
+    page = page_of(out, "model", "demo/willow-7b")
+    chart = page[page.index("<svg") : page.index("</svg>")]
+    assert chart.count("<a href=") == 5  # bits per byte is no share
+    assert 'href="../../scenarios/knowledge/index.html"' in chart
+
+
+@pytest.mark.parametrize("skill", [0.0, 1.0])
+def test_all_and_none_correct_read_well(tmp_path: Path, skill: float) -> None:
+    results = FakeResults(3, SCENARIOS[:2], 2, (skill,) * 3)
+    out = built(results, tmp_path / "site")
+    text = text_of(page_of(out, "scenario", "knowledge"))
+    assert (
+        f"3 models were run on General knowledge: exact match {skill:.2f} for" in text
+    )
+    run = text_of((out / "runs" / FIRST / "index.html").read_text())
+    assert "answered 120 of 120 instances of General knowledge (5-shot" in run
+    assert f"exact match {skill:.2f}" in run
+
+
+def test_an_empty_archive_says_how_to_fill_every_list(tmp_path: Path) -> None:
+    out = built(FakeResults(models=0), tmp_path / "site")
+    for place in ("scenarios", "models", "runs"):
+        page = text_of((out / place / "index.html").read_text())
+        assert "The archive has no runs yet. Make some with `helmsite run`" in page
+    data = text_of((out / "data" / "index.html").read_text())
+    assert "This site offers no downloads" in data
+
+
+def test_an_archives_scenario_has_its_parts_and_a_whole_example(tmp_path: Path) -> None:
+    archive = Archive(tmp_path / "runs")
+    run = small(3)
+    stats = [
+        *run.stats,
+        Stat("exact_match", 0.25, "test", "anatomy", n_scored=2, n_asked=3),
+        Stat("exact_match", 0.5, "test", perturbation="p", computed_on="original"),
+    ]
+    archive.write_run(structs.replace(run.manifest, metrics=(FACTS,)), *run[1:4], stats)
+    with Results(archive, SiteConfig(), None) as results:
+        page = results.scenario("mmlu:subject=a/b")
+        assert [(p.split, p.sub_split, p.cells[0].value) for p in page.parts] == [
+            ("test", "", 0.5),
+            ("test", "anatomy", 0.25),
+        ]
+        assert (page.parts[1].cells[0].n_scored, page.parts[1].cells[0].n_asked) == (
+            2,
+            3,
+        )
+        assert page.example_reply
+        assert page.example_reply.text == " A"
+        assert page.example_instance
+        assert page.example_instance.gold == ("yes",)
+        assert page.example_run == run.manifest.run_id
+        built(results, tmp_path / "site")  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from helmsite.errors import ArchiveError, suggest
-from helmsite.query import board, ranking
+from helmsite.query import board, parts, ranking
 from helmsite.query.cache import open_cache
 from helmsite.query.index import ACCURACY, Index, newest
 from helmsite.query.outcomes import Outcomes
@@ -22,17 +22,16 @@ from helmsite.query.rows import (
     ScenarioSummary,
 )
 from helmsite.query.summaries import Summaries
-from helmsite.query.views import first_request, instance_views, one_instance
+from helmsite.query.views import instance_views, one_instance
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from pathlib import Path
     from types import TracebackType
 
     from helmsite.archive import Archive
     from helmsite.config import SiteConfig
     from helmsite.query.rows import Difference, Group, InstanceView, RunPage
-    from helmsite.schema import Request
 
 
 class Results:
@@ -132,14 +131,14 @@ class Results:
         index.check("scenario", name, index.scenarios)
         columns, rows = self._summaries.table(name)
         runs = self._summaries.of_scenario[name]
-        return ScenarioPage(
+        page = ScenarioPage(
             facts=index.scenarios[name],
             metrics=tuple({c.metric.name: c.metric for c in columns}.values()),
             rows=rows,
             columns=columns,
             runs=runs,
-            example=self._example(runs),
         )
+        return parts.completed(page, self._archive, self._connection)
 
     def models(self) -> tuple[ModelSummary, ...]:
         """Return every model, best accuracy win rate first, then by name."""
@@ -233,14 +232,6 @@ class Results:
     @cached_property
     def _reader(self) -> Reader:
         return Reader(self._archive.places())
-
-    def _example(self, runs: Sequence[RunSummary]) -> Request | None:
-        """Return the first request of the newest run that has one."""
-        for run in sorted(runs, key=lambda r: -newest(r.manifest)):
-            request = first_request(self._archive.run(run.manifest.run_id))
-            if request is not None:
-                return request
-        return None
 
 
 def _by_rate(model: ModelSummary) -> tuple[float, str]:

@@ -131,8 +131,20 @@ class ModelSummary(Record, frozen=True):
     win_rate_columns: int = 0
 
 
+class Part(Record, frozen=True):
+    """The main metric on a part of a scenario: a cell for each row of its page's table."""
+
+    split: str
+    sub_split: str
+    cells: tuple[Cell, ...]
+
+
 class ScenarioPage(Record, frozen=True):
-    """One scenario: every model under every metric of it, each row from one run."""
+    """One scenario: every model under every metric of it, each row from one run.
+
+    `parts` are its splits and, within each, its sub-splits and attributes. The example
+    has its completion, its instance and its run where they are known.
+    """
 
     facts: ScenarioFacts
     metrics: tuple[MetricFacts, ...]
@@ -140,6 +152,10 @@ class ScenarioPage(Record, frozen=True):
     columns: tuple[Column, ...]
     runs: tuple[RunSummary, ...]
     example: Request | None = None
+    example_reply: Completion | None = None
+    example_instance: Instance | None = None
+    example_run: str = ""
+    parts: tuple[Part, ...] = ()
 
 
 class ModelResult(Record, frozen=True):

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from msgspec import structs
 
-from helmsite.render import formats
+from helmsite.render import contamination, formats
 from helmsite.render.names import link, slug
 from helmsite.render.parts import Bar, Board, CellView, ColumnView, Link, RowView
 from helmsite.render.text import plain
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 WIDTH = 24.0
 NARROW = 0.4
 RUNS = "runs-here"
+CONTAMINATED = (
+    "†: the model may have been trained on the scenario; its page tells what is known"
+)
 DECIMAL = re.compile(r"\d{1,15}(\.\d+)?")
 ARROWS = {True: ("↑", "higher is better"), False: ("↓", "lower is better")}
 Range = tuple[float, float]
@@ -225,6 +228,13 @@ def column_view(column: Column, href: str, by: str) -> ColumnView:
     return ColumnView(short, title, note, href, mark, words, metric)
 
 
+def marked(view: CellView, card: ModelCard, scenario: str) -> CellView:
+    """Return a cell with a mark where its model may know the scenario's instances."""
+    if not card.contamination or not view.sort:
+        return view
+    return structs.replace(view, mark=contamination.mark(card, scenario))
+
+
 def bands(rows: Sequence[LeaderboardRow]) -> list[str]:
     """Return each row's place in its band; a band of one has none."""
     places = []
@@ -265,6 +275,8 @@ def _keys(cells: Sequence[CellView]) -> Iterator[str]:
         yield "Tint: from the worst (none) to the best (full) of the column."
     if any("/" in c.part for c in cells):
         yield "n/N: scored of asked, where some are missing."
+    if any(c.mark for c in cells):
+        yield f"{CONTAMINATED}."
 
 
 def noun(columns: Sequence[Column], by: str = "scenario") -> str:
@@ -297,8 +309,15 @@ def board(
             )
             for cell, column, scale in zip(row.cells, columns, scales, strict=True)
         ]
+        cells = [
+            marked(cell, row.card, column.scenario.name)
+            for cell, column in zip(cells, columns, strict=True)
+        ]
         if by == "metric":
-            rest = (structs.replace(c, more=None) if c.sort else c for c in cells[1:])
+            rest = (
+                structs.replace(c, more=None, mark="") if c.sort else c
+                for c in cells[1:]
+            )
             cells = [*cells[:1], *rest]
         table.append(cells)
     heads, table = lean(

@@ -16,6 +16,7 @@ from helmsite.render.parts import (
     Fact,
     Frame,
     Link,
+    ReferenceView,
     RunLine,
     Shared,
     Stats,
@@ -65,8 +66,22 @@ class ScenariosPage(Page, frozen=True):
     scenarios: tuple[ScenarioLine, ...]
 
 
+class ContaminationLine(Record, frozen=True):
+    """A reason to think that a model knew a scenario; `links` lead to what it is about."""
+
+    links: tuple[Link, ...]
+    evidence: str
+    note: str = ""
+    url: str = ""
+
+
 class ScenarioView(Page, frozen=True):
-    """scenario.html: one scenario, every model under every metric of it."""
+    """scenario.html: one scenario, every model under every metric of it.
+
+    `sizes` is the main metric against the models' sizes, `parts` are its values by split
+    and dimension. The example is a prompt with the `reply`, what was right, and where
+    its `instance` is.
+    """
 
     sentence: str
     description: str
@@ -78,6 +93,12 @@ class ScenarioView(Page, frozen=True):
     example: Clip | None
     example_note: str
     runs: tuple[RunLine, ...]
+    sizes: Markup = Markup("")
+    parts: tuple[Stats, ...] = ()
+    reply: Clip | None = None
+    references: tuple[ReferenceView, ...] = ()
+    instance: Link | None = None
+    contamination: tuple[ContaminationLine, ...] = ()
 
 
 class ModelLine(Record, frozen=True):
@@ -112,13 +133,22 @@ class ModelRow(Record, frozen=True):
 
 
 class ModelView(Page, frozen=True):
-    """model.html: one model's card, ranks and runs."""
+    """model.html: one model's card, ranks and runs.
+
+    `win` tells its mean win rate, `not_run` are the site's scenarios that it has no run
+    of, `setups` which clients, revisions and weights its runs had.
+    """
 
     sentence: str
     description: str
     facts: tuple[Fact, ...]
     results: tuple[ModelRow, ...]
     runs: tuple[RunLine, ...]
+    win: str = ""
+    contamination: tuple[ContaminationLine, ...] = ()
+    chart: Markup = Markup("")
+    not_run: tuple[Link, ...] = ()
+    setups: tuple[Fact, ...] = ()
 
 
 class RunsPage(Page, frozen=True):

@@ -188,21 +188,28 @@ def by_dimension(stats: Sequence[Stat], about: Numbers) -> Iterator[Stats]:
 def _range(stats: Sequence[Stat], about: Numbers) -> str:
     """Return from where to where the first metric of a table goes, and in which group."""
     first = stats[0]
-    known = sorted(
+    known = [
         (s.value, plain(dimension_of(s.sub_split)[1]))
         for s in stats
-        if (s.metric, s.scorer) == (first.metric, first.scorer) and s.value is not None
-    )
-    facts = about.metrics.get(first.metric)
-    name = about.title(first.metric, first.scorer)
-    form = facts.format if facts else "number"
+        if (s.metric, s.scorer) == (first.metric, first.scorer)
+    ]
+    words = spread(known, about.metrics.get(first.metric))
+    return f"{about.title(first.metric, first.scorer)} {words}" if words else ""
+
+
+def spread(
+    values: Sequence[tuple[float | None, str]], facts: MetricFacts | None
+) -> str:
+    """Return from where to where named values go; '' for less than two."""
+    known = sorted((value, name) for value, name in values if value is not None)
     if len(known) < 2:
         return ""
+    form = facts.format if facts else "number"
     (low, lowest), (high, highest) = known[0], known[-1]
     if low == high:
-        return f"{name} {formats.value(low, form)} in each"
-    ends = f"{formats.value(low, form)} ({lowest}) to {formats.value(high, form)} ({highest})"
-    return f"{name} from {ends}"
+        return f"{formats.value(low, form)} in each"
+    ends = formats.value(low, form), formats.value(high, form)
+    return f"from {ends[0]} ({lowest}) to {ends[1]} ({highest})"
 
 
 def by_trial(stats: Sequence[Stat], about: Numbers) -> Iterator[Stats]:

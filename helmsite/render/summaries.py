@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from helmsite.query.rows import Group, Leaderboard
-from helmsite.render import datapage, misc, runlist, search, sentences, views
+from helmsite.render import (
+    datapage,
+    misc,
+    modelview,
+    runlist,
+    scenarioview,
+    search,
+    sentences,
+    views,
+)
 from helmsite.render.boardpages import BoardPages
 from helmsite.render.gather import ACCURACY
 
@@ -36,9 +45,12 @@ def summary_pages(
     for listed in runlist.pages(gathered.runs, frames):
         yield "runs.html", listed
     for scenario in gathered.scenario_pages:
-        yield "scenario.html", views.scenario(scenario, frames)
+        yield "scenario.html", scenarioview.scenario(scenario, frames)
+    known = {m.card.name: m for m in gathered.models}
     for model in gathered.model_pages:
-        yield "model.html", views.model(model, frames)
+        own = known.get(model.card.name)
+        view = modelview.model(model, frames, own, gathered.scenarios)
+        yield "model.html", view
     yield "data.html", datapage.data(gathered.runs, offered, frames)
 
 

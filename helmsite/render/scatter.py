@@ -1,0 +1,174 @@
+"""A metric against the size of the models, as inline SVG drawn at build time."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from helmsite.render import formats
+from helmsite.render.charts import ticks
+from helmsite.render.text import plain
+from helmsite.schema import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from helmsite.schema import MetricFacts
+
+LEFT, WIDTH, RIGHT, TOP, HEIGHT, BOTTOM = 44, 420, 150, 14, 230, 42
+LINE, LETTER = 13.0, 6.6
+LIMIT = 60
+
+
+class Point(Record, frozen=True):
+    """A model: its size and value, and the family that joins it to others."""
+
+    label: str
+    href: str
+    size: float
+    value: float
+    family: str = ""
+    low: float | None = None
+    high: float | None = None
+
+
+class _Scale:
+    def __init__(self, points: Sequence[Point], metric: MetricFacts) -> None:
+        sizes = [math.log10(p.size) for p in points]
+        pad = 0.06 * (max(sizes) - min(sizes))
+        self.low, self.high = min(sizes) - pad, max(sizes) + pad
+        ends = [
+            e
+            for p in points
+            for e in (p.value, p.low, p.high)
+            if e is not None and abs(e) < formats.HUGE
+        ]
+        share = metric.format == "share"
+        self.marks = (
+            [0.0, 0.25, 0.5, 0.75, 1.0] if share else ticks(min(ends), max(ends))
+        )
+
+    def x(self, size: float) -> float:
+        part = (math.log10(size) - self.low) / (self.high - self.low)
+        return round(LEFT + part * WIDTH, 1)
+
+    def y(self, value: float) -> float:
+        part = (value - self.marks[0]) / (self.marks[-1] - self.marks[0])
+        return round(TOP + (1 - part) * HEIGHT, 1)
+
+    def sizes(self) -> list[float]:
+        """Return round sizes between the smallest and the largest: 1, 2, 5 times ten."""
+        powers = range(math.floor(self.low), math.ceil(self.high) + 1)
+        found = [m * 10.0**p for p in powers for m in (1, 2, 5)]
+        inside = [s for s in found if self.low <= math.log10(s) <= self.high]
+        tens = [s for s in inside if math.log10(s) == round(math.log10(s))]
+        return tens if len(tens) > 2 else inside
+
+
+def scatter(points: Sequence[Point], metric: MetricFacts, title: str) -> Markup:
+    """Return models by size and value; '' unless two sizes have a value.
+
+    Models of a family are joined. A label that would cover another is left out: the
+    point has its words, and the table beneath names every model.
+    """
+    shown = [p for p in points if abs(p.value) < formats.HUGE and p.size > 0]
+    shown = sorted(shown, key=lambda p: (-p.size, p.label))[:LIMIT]
+    if len({p.size for p in shown}) < 2:
+        return Markup("")
+    scale = _Scale(shown, metric)
+    width, height = LEFT + WIDTH + RIGHT, TOP + HEIGHT + BOTTOM
+    start = Markup(
+        '<svg class="chart" viewBox="0 0 {0} {1}" width="{0}" height="{1}" role="group" '
+        'aria-label="{2}">'
+    ).format(width, height, title)
+    parts = [start, *_axes(scale, metric), *_families(shown, scale)]
+    taken: list[tuple[float, float, float]] = []
+    parts += [_point(p, scale, metric, taken) for p in shown]
+    return Markup("").join([*parts, Markup("</svg>")])
+
+
+def _axes(scale: _Scale, metric: MetricFacts) -> list[Markup]:
+    made = [
+        Markup(
+            '<line class="grid" x1="{x0}" x2="{x1}" y1="{y}" y2="{y}"/>'
+            '<text class="side" x="{at}" y="{base}">{words}</text>'
+        ).format(
+            x0=LEFT,
+            x1=LEFT + WIDTH,
+            y=scale.y(mark),
+            at=LEFT - 6,
+            base=scale.y(mark) + 4,
+            words=f"{mark:g}".replace("-", formats.MINUS),
+        )
+        for mark in scale.marks
+    ]
+    made += [
+        Markup('<text class="tick" x="{}" y="{}">{}</text>').format(
+            scale.x(size), TOP + HEIGHT + 16, formats.parameters(round(size))
+        )
+        for size in scale.sizes()
+    ]
+    better = {True: "↑ higher is better", False: "↓ lower is better", None: ""}
+    unit = f" ({plain(metric.unit)})" if metric.unit else ""
+    words = ", ".join(
+        w for w in (plain(metric.title) + unit, better[metric.higher_is_better]) if w
+    )
+    made.append(
+        Markup('<text class="axis" x="{}" y="{}">{}, by parameters →</text>').format(
+            LEFT, TOP + HEIGHT + 34, words
+        )
+    )
+    return made
+
+
+def _families(points: Sequence[Point], scale: _Scale) -> list[Markup]:
+    families: dict[str, list[Point]] = {}
+    for point in points:
+        if point.family:
+            families.setdefault(point.family, []).append(point)
+    return [
+        Markup(
+            '<polyline class="line" points="{}"><title>{}</title></polyline>'
+        ).format(
+            " ".join(f"{scale.x(p.size)},{scale.y(p.value)}" for p in members), family
+        )
+        for family, members in sorted(families.items())
+        if len(members) > 1
+    ]
+
+
+def _point(
+    point: Point,
+    scale: _Scale,
+    metric: MetricFacts,
+    taken: list[tuple[float, float, float]],
+) -> Markup:
+    x, y = scale.x(point.size), scale.y(point.value)
+    words = (
+        f"{point.label}: {formats.parameters(round(point.size))} parameters, "
+        f"{plain(metric.title)} {formats.value(point.value, metric.format)}"
+    )
+    reach = Markup("")
+    if point.low is not None and point.high is not None:
+        ends = (point.low, point.high)
+        if max(map(abs, ends)) < formats.HUGE:
+            reach = Markup(
+                '<line class="reach thin" x1="{x}" x2="{x}" y1="{low}" y2="{high}"/>'
+            ).format(x=x, low=scale.y(ends[0]), high=scale.y(ends[1]))
+    name = point.label if len(point.label) <= 25 else f"{point.label[:24]}…"
+    end = x + 8 + len(name) * LETTER
+    free = all(
+        abs(y - other) >= LINE or x > right or end < left
+        for left, right, other in taken
+    )
+    label = Markup("")
+    if free:
+        taken.append((x, end, y))
+        label = Markup('<text class="point" x="{}" y="{}">{}</text>').format(
+            x + 8, y + 4, name
+        )
+    inside = Markup("<title>{}</title>{}").format(words, reach)
+    inside += Markup('<circle class="dot" cx="{}" cy="{}" r="4"/>').format(x, y) + label
+    return Markup('<a href="{}">{}</a>').format(point.href, inside)
