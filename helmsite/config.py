@@ -38,7 +38,11 @@ class GroupConfig(Record, frozen=True):
 
 
 class SiteConfig(Record, frozen=True):
-    """How the site presents itself. `groups` keeps the order of the leaderboards."""
+    """How the site presents itself. `groups` keeps the order of the leaderboards.
+
+    Without `text_search` no index of what instances and completions say is written.
+    `allow_secrets` holds fingerprints of keys that may stand on pages (docs/publishing.md).
+    """
 
     title: str = "helmsite"
     description: str = ""
@@ -49,6 +53,7 @@ class SiteConfig(Record, frozen=True):
     contamination: dict[str, tuple[Contamination, ...]] = {}
     size_budget_mb: int = 800
     text_search: bool = True
+    allow_secrets: tuple[str, ...] = ()
 
 
 class ModelConfig(Record, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,12 +61,13 @@ def build_site(
     base_url: str | None = None,
     workers: int | None = None,
 ) -> None:
-    """Build a site and say what was written."""
+    """Build a site and say what was written; credentials are looked for on every page."""
     from msgspec import structs
 
     from helmsite import render
     from helmsite.cli.options import results
     from helmsite.cli.progress import BuildReporter
+    from helmsite.render.secrets import Secrets
     from helmsite.render.workers import cores
 
     site = structs.replace(
@@ -86,6 +88,7 @@ def build_site(
                 workers=workers or cores(),
                 progress=reporter.progress,
                 told=reporter.told,
+                inspector=Secrets(os.environ, project.site.allow_secrets),
             ),
         )
     for note in report.notes:

@@ -117,7 +117,9 @@ class Basis:
         files = {
             path: hashlib.sha256(c).hexdigest() for path, c in self._static.items()
         }
-        settings = structs.replace(self.site, size_budget_mb=0, overrides="")
+        settings = structs.replace(
+            self.site, size_budget_mb=0, overrides="", allow_secrets=()
+        )
         return digest(self._rendering, settings, state, names, files)
 
     def key(
@@ -151,6 +153,7 @@ def run_settings(site: SiteConfig) -> SiteConfig:
         pinned_methods={},
         overrides="",
         size_budget_mb=0,
+        allow_secrets=(),
     )
 
 
