@@ -99,7 +99,7 @@
         if (row.hidden === keep) row.hidden = !keep;
         shown += keep;
       }
-      counted = wanted.length ? `${shown} of ${order.length} ${noun}.` : "";
+      counted = wanted.length ? `${shown.toLocaleString("en")} of ${order.length.toLocaleString("en")} ${noun}.` : "";
       clear.hidden = !wanted.length;
       none.hidden = shown > 0;
       table.classList.toggle("filtered", wanted.length > 0);
@@ -151,7 +151,7 @@
     const bySize = () => {
       const sizes = new Set(order.map((row) => value(row, "size")));
       if (sizes.size < 2) return;
-      const [low, high] = ["from", "to"].map((word) => make("input", { type: "text", class: "size", "aria-label": `Parameters ${word}`, placeholder: word === "from" ? "from 1B" : "to 70B", autocomplete: "off" }));
+      const [low, high] = [["from", "7B"], ["to", "70B"]].map(([word, size]) => make("input", { type: "text", class: "size", "aria-label": `Parameters ${word}, such as ${size}`, placeholder: `e.g. ${size}`, autocomplete: "off", spellcheck: "false" }));
       const limit = (input) => {
         const found = parameters(input.value);
         input.toggleAttribute("aria-invalid", false);
@@ -173,7 +173,7 @@
       [low.value, high.value = ""] = get(key("size")).split("..");
       for (const input of [low, high]) input.addEventListener("input", () => { apply(); keep(); });
       resets.push(() => { low.value = ""; high.value = ""; keep(); });
-      bar.append(make("span", { class: "sizes", role: "group", "aria-label": "Size in parameters" }, "Size ", low, high));
+      bar.append(make("span", { class: "sizes", role: "group", "aria-label": "Size in parameters" }, "Size", low, "to", high));
     };
     if (order.length > 5) byWords();
     for (const facet of order.length > 1 ? (data.facets || "").split(" ").filter(Boolean) : []) {
@@ -189,7 +189,7 @@
     if (choice) bar.append(choice.element);
     bar.append(clear, status);
     if (!bar.querySelector("input, details") && order.length < 2) bar.remove();
-    region.after(none);
+    bar.after(none);
 
     // What is focused is not under the sticky head and column; a fading edge says that there is more.
     const hint = () => {
