@@ -2,7 +2,7 @@
 // The finder: loads a run's score index when it is asked for, keeps the state in the
 // address, and steps through what matches.
 (() => {
-  const { make, pointed, findForm, findList, asked, entries, markWords, FINDER_KEYS } = helmsite;
+  const { make, pointed, findForm, findList, asked, entries, markWords, showTrial, FINDER_KEYS } = helmsite;
   const box = document.getElementById("finder");
   if (!box) return;
   const AT_ONCE = 300_000; // bytes of an index that a run's page loads unasked
@@ -94,7 +94,7 @@
   // ---- State
   const put = (pairs) => {
     const query = params();
-    for (const key of [...FINDER_KEYS, "page"]) query.delete(key);
+    for (const key of [...FINDER_KEYS, "page", "tab"]) query.delete(key);
     for (const [key, value] of pairs) query.append(key, value);
     const text = query.toString();
     try {
@@ -114,7 +114,7 @@
     },
   };
   const query = () => {
-    const text = new URLSearchParams(entries(rows.parse(params()).state)).toString();
+    const text = new URLSearchParams([...entries(rows.parse(params()).state), ...(params().get("tab") ? [["tab", params().get("tab")]] : [])]).toString();
     return text ? `?${text}` : "";
   };
   const href = (row) => `${rows.page(row)}.html${query()}${fragment(rows.anchor(row))}`;
@@ -200,6 +200,16 @@
       article.hidden = filtered && place[first + i] < 0 && fragment(article.id) !== location.hash;
     });
   };
+  // A word that was found in the pointed instance is not left in a folded part or in
+  // the tab of another trial.
+  const uncover = (ranges) => {
+    const article = pointed();
+    const own = ranges.map((range) => range.startContainer.parentElement).filter((part) => article && article.contains(part));
+    if (!own.length || own.some((part) => part.checkVisibility())) return;
+    const panel = own[0].closest(".trial");
+    if (panel) showTrial(panel.querySelector("h3").textContent.replace(/\D+/, ""));
+    for (let part = own[0].closest("details"); part; part = part.parentElement.closest("details")) part.open = true;
+  };
   let told = "";
   const draw = (again = false) => {
     const { state, ignored } = rows.parse(params());
@@ -220,7 +230,7 @@
     if (here) {
       drawArticles(filtered);
       drawStep();
-      markWords(state.q ? search.terms : []);
+      uncover(markWords(state.q ? search.terms : []));
     } else drawList(state, result, state.q ? search.matches : null);
     const text = query();
     document.querySelectorAll("nav.pager a[href*='.html'], nav.pages a").forEach((a) => {
@@ -277,7 +287,6 @@
       if (!to) return;
       if (to.startsWith("#")) {
         location.hash = to;
-        if (result) drawArticles(asked(rows, rows.parse(params()).state).length > 0);
         drawStep();
       } else location.href = to;
     });
@@ -286,7 +295,16 @@
     back.addEventListener("click", () => step(-1));
     on.addEventListener("click", () => step(1));
     box.after(make("div", { class: "stepper" }, back, on, position, open, help));
-    addEventListener("hashchange", drawStep);
+    addEventListener("hashchange", () => {
+      if (result) {
+        const target = pointed();
+        const hidden = target && target.hidden;
+        drawArticles(asked(rows, rows.parse(params()).state).length > 0);
+        uncover([...(globalThis.CSS && CSS.highlights && CSS.highlights.get("found") || [])]);
+        if (hidden) target.scrollIntoView();
+      }
+      drawStep();
+    });
     const end = { "#first": list[0], "#last": list[list.length - 1] }[location.hash];
     if (end) location.replace(fragment(end.id));
     drawStep();

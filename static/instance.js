@@ -179,7 +179,7 @@
     const before = tab.getBoundingClientRect().top;
     choose(name);
     scrollBy(0, tab.getBoundingClientRect().top - before); // it stays where it was tapped
-    set({ trial: name });
+    set({ tab: name }); // `trial` is a filter
   };
   const tabbed = (box) => {
     const article = box.closest("article");
@@ -212,7 +212,7 @@
     boxes.push({ tabs, panels, names });
   };
   document.querySelectorAll("article > .several").forEach(tabbed);
-  choose(get("trial"));
+  choose(get("tab") || get("trial"));
   document.addEventListener("change", (event) => {
     if (event.target.matches("#finder select[name=trial]")) choose(event.target.value);
   });
@@ -230,5 +230,5 @@
   };
   addEventListener("hashchange", openTarget);
   openTarget();
-  Object.assign(helmsite, { shown, pointed });
+  Object.assign(helmsite, { shown, pointed, showTrial: choose });
 })();

@@ -170,12 +170,12 @@
 
   // ---- The words on a page of instances: marked without a change of the document.
   const markWords = (terms) => {
-    if (!globalThis.CSS || !CSS.highlights) return;
+    if (!globalThis.CSS || !CSS.highlights) return [];
     CSS.highlights.delete("found");
-    if (!terms.length) return;
+    if (!terms.length) return [];
     const wanted = [...new Set(terms.flatMap((t) => [t, t.normalize("NFD")]))];
     const ranges = [];
-    for (const element of document.querySelectorAll("#articles .text")) {
+    for (const element of document.querySelectorAll("#articles pre:not(.own), #articles bdi")) {
       const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
       for (let node = walker.nextNode(); node && ranges.length < 5000; node = walker.nextNode()) {
         const lower = node.data.toLowerCase();
@@ -191,6 +191,7 @@
       }
     }
     CSS.highlights.set("found", new Highlight(...ranges));
+    return ranges;
   };
   Object.assign(helmsite, { textSearch, termsOf, markWords });
 })();

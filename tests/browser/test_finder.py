@@ -725,3 +725,51 @@ def test_a_hundred_thousand_rows_are_filtered_while_one_types(
     assert max(took[1].values()) < 300 * 4, (
         took
     )  # 300 ms on a machine that does nothing else
+
+
+def test_what_was_found_is_not_left_folded(open_run: Open) -> None:
+    page = open_run(f"{MIXED}/1.html?q=ponder#i-id0")
+    pondering = [v for v in VIEWS if v.instance.position % 10 == 0]
+    page.locator(".stepper").filter(has_text=f"1 of {len(pondering)}").wait_for()
+    folded = page.locator("#i-id0 details", has_text="I ponder.").first
+    assert folded.get_attribute("open") is not None
+    page.keyboard.press("j")
+    page.locator(".stepper").filter(has_text=f"2 of {len(pondering)}").wait_for()
+
+
+def test_the_tab_of_a_trial_is_not_a_filter(open_run: Open) -> None:
+    page = open_run(f"{MIXED}/1.html?show=wrong")
+    count = len(oracle(VIEWS, [("show", "wrong")]))
+    page.locator(".stepper").filter(has_text=f"of {count}").wait_for()
+    article = page.locator("#articles > article:not([hidden])").first
+    article.get_by_role("tab", name="Trial 2").click()
+    assert "tab=2" in where(page)
+    page.keyboard.press("j")
+    page.locator(".stepper").filter(has_text=f"1 of {count}").wait_for()
+    page.get_by_role("link", name="next page →").first.click()
+    page.wait_for_url("**/2.html?show=wrong*")
+    page.locator(".stepper").filter(has_text=f"of {count}").wait_for()
+    page.get_by_role("button", name="Filter and search").click()
+    page.get_by_text("More filters").click()
+    control(page, "trial").select_option("1")
+    assert "tab=" not in where(page)
+    first = page.locator("#articles > article:not([hidden])").first
+    assert (
+        first.get_by_role("tab", name="Trial 1").get_attribute("aria-selected")
+        == "true"
+    )
+
+
+def test_a_link_to_what_a_filter_hides_shows_it(open_run: Open) -> None:
+    page = open_run(f"{MIXED}/1.html?pert=typos(prob%3D0.1)")
+    page.locator(".stepper").filter(has_text=f"of {TWINS // 2}").wait_for()
+    twin = page.locator("#articles > article:not([hidden])").first
+    twin.get_by_role("link", name="original").click()
+    original = page.locator(page.evaluate("location.hash"))
+    original.wait_for()
+    assert (
+        f"not among the {TWINS // 2} that match"
+        in page.locator(".stepper").inner_text()
+    )
+    page.keyboard.press("j")
+    assert page.locator(".stepper").filter(has_text=f"1 of {TWINS // 2}").is_visible()
