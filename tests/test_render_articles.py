@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+import re
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from msgspec import structs
@@ -18,16 +20,18 @@ from helmsite.query.rows import (
 )
 from helmsite.render import samples, sentences
 from helmsite.render.articles import Articles
+from helmsite.render.names import SiteMap
 from helmsite.render.output import Writer, refuse_foreign
+from helmsite.render.record import Mark
+from helmsite.render.runpages import InstancePages
 from helmsite.render.scoreindex import ScoreIndex, anchors, read
 from helmsite.render.theme import Theme
-from helmsite.render.tokens import LIMIT, tokens
+from helmsite.render.tokens import LIMIT, confidence, tokens
 from helmsite.render.verdicts import outcome
 from helmsite.schema import (
     Completion,
     Counts,
     Decoding,
-    FileFacts,
     Instance,
     Message,
     Reference,
@@ -244,6 +248,126 @@ def test_an_instance_without_a_score_is_failed_or_not_scored(
     assert outcome(view(completion).trials[0], samples.METRIC) == (code, None)
 
 
+# ---- Twins, trials, verdicts
+
+
+def pair(now: float = 0.0) -> list[str]:
+    """The articles of an original that was answered rightly, and of its twin."""
+    twin = Instance("id1", "lt is", perturbation="typos~1")
+    score = Score("id1", "exact_match", 1.0, completion_index=0)
+    views = [
+        view(Completion("a"), scores=(score,), instance=Instance("id1", "It is")),
+        view(
+            Completion("b"),
+            scores=(structs.replace(score, value=now),),
+            instance=twin,
+        ),
+    ]
+    made = Articles(samples.summary(), print).all(views)
+    return [THEME.fragment("instance.html", article) for article in made]
+
+
+def test_a_twin_shows_the_verdict_of_its_original_where_that_differs() -> None:
+    original, twin = pair()
+    turned = (
+        '<span class="v right">right</span><b>→</b><span class="v wrong">wrong</span>'
+    )
+    assert turned in twin
+    assert '<a href="#i-id1">original</a>' in twin
+    assert re.search(
+        r'<a href="#i-id1-typos-1-\w+">typos~1</a> <b>now wrong</b>', original
+    )
+    original, twin = pair(now=1.0)
+    assert "→" not in twin
+    assert "now" not in original
+
+
+def test_a_change_is_marked_in_twin_and_original() -> None:
+    original, twin = pair()
+    assert '<pre class="big">\n<mark>I</mark>t is</pre>' in original
+    assert '<pre class="big">\n<mark>l</mark>t is</pre>' in twin
+
+
+def test_a_twin_without_its_original_stands_alone() -> None:
+    twin = Instance("id1", "lt", perturbation="typos~1")
+    articles = Articles(samples.summary(), print)
+    articles.article(view(Completion("a"), instance=Instance("id2", "It")))
+    page = THEME.fragment(
+        "instance.html", articles.article(view(Completion("a"), instance=twin))
+    )
+    assert "original" not in page
+    assert "<mark>" not in page
+
+
+def trials(*texts: str) -> str:
+    made = [
+        structs.replace(view(Completion(text)).trials[0], trial=n)
+        for n, text in enumerate(texts)
+    ]
+    return html(InstanceView(Instance("id1", "It"), tuple(made)))
+
+
+def test_an_answer_that_repeats_the_first_trials_is_stored_once() -> None:
+    long = "a long answer, word for word " * 10
+    page = trials(long, long, f"{long}.")
+    assert page.count(long.strip()) == 2
+    assert page.count("The same completion as in trial 0, to the letter.") == 1
+    assert trials("short", "short").count("short") == 2
+
+
+def test_an_instance_that_was_never_asked_says_so() -> None:
+    page = html(InstanceView(Instance("id1", "It")))
+    assert 'class=" unasked"' in page
+    assert "Not asked: the run holds no request for this instance." in page
+
+
+def test_a_failed_request_is_marked_on_the_whole_article() -> None:
+    page = html(view(Completion(error="HTTP 500 <b>")))
+    assert 'class=" failed"' in page
+    assert "request failed: HTTP 500 &lt;b&gt;" in page
+
+
+def test_an_instance_with_scores_alone_shows_them() -> None:
+    score = Score("id1", "exact_match", 1.0)
+    page = html(InstanceView(Instance("id1", "It"), (TrialView(0, (), (score,)),)))
+    assert "<h3>Verdict</h3>" in page
+    assert "Not asked" not in page
+
+
+@pytest.mark.parametrize(
+    ("answer", "mapping", "told"),
+    [
+        (" a", {}, False),
+        ("a", {}, False),
+        ("b", {}, True),
+        ("white", {"a": "white"}, False),
+        ("black", {"a": "white"}, True),
+    ],
+)
+def test_the_extracted_answer_shows_where_it_differs(
+    answer: str, mapping: dict[str, str], told: bool
+) -> None:
+    score = Score("id1", "exact_match", 1.0, completion_index=0, text=answer)
+    page = html(view(Completion(" a"), scores=(score,), output_mapping=mapping))
+    assert (f"<small>extracted</small> <q>{answer}</q>" in page) is told
+
+
+def test_metrics_that_say_the_same_share_a_verdict() -> None:
+    def score(metric: str, value: float) -> Score:
+        return Score("id1", metric, value, completion_index=0)
+
+    run = samples.summary()
+    facts = [structs.replace(samples.METRIC, name=n, title=n) for n in ("f1", "rouge")]
+    manifest = structs.replace(run.manifest, metrics=(samples.METRIC, *facts))
+    run = structs.replace(run, manifest=manifest)
+    scores = (score("exact_match", 0.0), score("f1", 0.5), score("rouge", 0.0))
+    page = html(view(Completion("a"), scores=scores), run=run)
+    assert (
+        '<small>Exact match, rouge</small> <span class="v wrong">wrong</span>'
+        '<small>f1</small> <span class="v partly">0.500</span>' in page
+    )
+
+
 # ---- Tokens
 
 
@@ -329,8 +453,8 @@ def test_a_run_without_a_value_says_why() -> None:
 
 
 def test_a_download_that_is_gone_is_told(tmp_path: Path) -> None:
-    facts = FileFacts(1, 4, "0" * 64)
-    told = Writer(tmp_path).copy("data/x.parquet", tmp_path / "gone.parquet", facts)
+    mark = Mark(4, "0" * 64)
+    told = Writer(tmp_path).copy("data/x.parquet", tmp_path / "gone.parquet", mark)
     assert told == "it cannot be read (No such file or directory)"
     assert not list(tmp_path.iterdir())
 
@@ -339,3 +463,51 @@ def test_a_file_in_the_place_of_the_site_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "site").write_text("mine")
     with pytest.raises(BuildError, match="not a folder of its own"):
         refuse_foreign(tmp_path / "site")
+
+
+def test_a_completions_confidence_is_beside_it() -> None:
+    made = tokens(
+        Completion("ab", tokens=("a", "b"), token_logprobs=(-0.5, -1.5)), "ab"
+    )
+    assert made is not None
+    assert (made.total, made.mean, made.level) == ("−2.00", "37 %", 3)
+    assert confidence(Completion("a")) is None
+    assert confidence(Completion("a", token_logprobs=(None, -2.0))) == -2.0
+
+
+def test_lengths_of_tokens_are_digits() -> None:
+    names = ("a", "b" * 35, "c" * 36, "", "d" * 1_000)
+    text = "".join(names)
+    made = tokens(Completion(text, tokens=names, token_logprobs=(-1.0,) * 5), text)
+    assert made is not None
+    assert made.lengths == "1z(36)0(1000)"
+
+
+def test_thousands_of_tokens_are_still_drawn() -> None:
+    count = 5_000
+    made = tokens(
+        Completion(
+            "ab" * count, tokens=("ab",) * count, token_logprobs=(-1.25,) * count
+        ),
+        "ab" * count,
+    )
+    assert made is not None
+    assert made.lengths == "2" * count
+    assert made.centinats.split() == ["125"] * count
+
+
+def test_a_page_marks_an_original_by_what_its_twins_change(tmp_path: Path) -> None:
+    """The pages learn of twins after their original; its article is drawn again."""
+    run = samples.summary()
+    frames = SimpleNamespace(
+        text_search=False, map=SiteMap((), (), (), [run.manifest.run_id])
+    )
+    pages = InstancePages(run, THEME, cast("Any", frames), Writer(tmp_path), print)
+    for text, perturbation in (("It is", ""), ("lt is", "a"), ("It was", "b")):
+        made = Instance("id1", text, perturbation=perturbation)
+        pages.add(view(Completion("a"), instance=made))
+    pages._close_group()
+    first, *twins = [each.html for each in pages._page]
+    assert "<mark>I</mark>t <mark>is</mark></pre>" in first
+    assert first.count("<a href=") == 3
+    assert all("original</a>" in html for html in twins)

@@ -24,8 +24,10 @@ from helmsite.render.samples import LOSS
 from helmsite.render.text import (
     HEAD,
     LONG,
+    SPACES,
     blank,
     clipped,
+    edged,
     plain,
     prose,
     spaced,
@@ -52,6 +54,15 @@ def unseen(markup: str) -> str:
 @given(st.text())
 def test_a_visible_text_can_be_read_back_exactly(text: str) -> None:
     assert unseen(str(visible(text))) == text
+
+
+@given(st.text(" \t\nab<\r\u202e", max_size=90))
+def test_white_space_at_the_edges_is_shown_and_stays(text: str) -> None:
+    made = str(edged(text))
+    plain_text = re.sub('<i class="(sp|nl|tb)">(.)</i>', r"\2", made, flags=re.DOTALL)
+    assert unseen(plain_text) == text
+    if text.strip() and text[:1] in {" ", "\t", "\n"} and len(text) < 40:
+        assert made.startswith(f'<i class="{SPACES[text[0]]}">{text[0]}</i>')
 
 
 @pytest.mark.parametrize(

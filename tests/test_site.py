@@ -337,7 +337,7 @@ def test_a_template_asks_for_exactly_what_its_record_holds(template: str) -> Non
 
 def test_every_bundled_template_has_its_record() -> None:
     names = {p.name for p in bundled("templates").glob("*.html")}
-    assert names - {"base.html", "parts.html"} == set(TEMPLATES)
+    assert names - {"base.html", "parts.html", "turns.html"} == set(TEMPLATES)
 
 
 def test_the_contract_is_documented() -> None:
@@ -439,7 +439,7 @@ def test_the_shared_part_of_the_prompts_stands_once_for_each_trial(
     page = pages[f"{FIRST_RUN}/1.html"]
     assert page.count("The following are multiple choice questions.") == 3
     assert len(re.findall(r'<details class="shared"', page)) == 3
-    assert len(re.findall(r'data-s="s-[0-9a-f]{12}"', page)) == 150
+    assert len(re.findall(r'<a href="#s-[0-9a-f]{12}">', page)) == 150
 
 
 def test_a_given_continuation_is_marked_and_options_show_the_choice(
@@ -459,7 +459,7 @@ def test_a_given_continuation_is_marked_and_options_show_the_choice(
 def test_tokens_are_compact(pages: dict[str, str]) -> None:
     page = pages["runs/r0000000000000003/1.html"]
     assert 'data-n="5" data-l="3"' in page
-    assert "per token" in page
+    assert 'log-probability −0.03, mean</small> <span class="t0">97 %</span>' in page
     joint = pages[f"{FIRST_RUN}/1.html"]
     assert "first token: “ A” 82 %, “ B” 17 % and “⏎” 0.67 %" in html.unescape(joint)
 

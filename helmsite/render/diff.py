@@ -163,18 +163,21 @@ def _unique(words: Sequence[str], start: int, end: int) -> dict[str, int]:
 def _finer(block: Block, first: str, second: str) -> Iterator[Block]:
     """Yield a changed stretch letter by letter where most of its letters are alike."""
     a, b, c, d = block
-    matcher = SequenceMatcher(None, first[a:b], second[c:d], autojunk=False)
-    if max(b - a, d - c) > LETTERS or matcher.ratio() < ALIKE:
+    if max(b - a, d - c) > LETTERS:
         yield _trimmed(first, second, block)
+        return
+    matcher = SequenceMatcher(None, first[a:b], second[c:d], autojunk=False)
+    if matcher.ratio() < ALIKE:
+        yield block
         return
     found: list[Block] = []
     for tag, i, j, k, m in matcher.get_opcodes():
         if tag == "equal":
             continue
-        if found and a + i - found[-1][1] <= 1:  # a single letter in between: swapped
-            i, k = found[-1][0] - a, found[-1][2] - c
-            found.pop()
-        found.append((a + i, a + j, c + k, c + m))
+        starts = a + i, c + k
+        if found and starts[0] - found[-1][1] <= 1:  # one letter in between: swapped
+            starts = found[-1][0], found.pop()[2]
+        found.append((starts[0], a + j, starts[1], c + m))
     yield from found
 
 

@@ -19,7 +19,7 @@ from helmsite.render.scoreindex import ScoreIndex
 from helmsite.render.textindex import TextIndex
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from helmsite.config import SiteConfig
@@ -185,9 +185,15 @@ class InstancePages:
         elif self._is_full(self._group, self._sizes[1]):
             self._close_group()
             self._flush(last=False)
-        html = self.theme.fragment("instance.html", self._articles.article(view))
-        self._group.append(_Rendered(view, html, self._articles.take_shared()))
-        self._sizes[1] += len(html)
+        self._group.append(self._rendered(view))
+        self._sizes[1] += len(self._group[-1].html)
+
+    def _rendered(
+        self, view: InstanceView, twins: Sequence[InstanceView] = ()
+    ) -> _Rendered:
+        article = self._articles.article(view, twins)
+        html = self.theme.fragment("instance.html", article)
+        return _Rendered(view, html, self._articles.take_shared())
 
     def finish(self) -> None:
         """Write the last page."""
@@ -209,6 +215,11 @@ class InstancePages:
         """Put the group on the page, on a new one where it does not fit."""
         if not self._group:
             return
+        first, *twins = [each.view for each in self._group]
+        if twins and not first.instance.perturbation:
+            # Only now is it known what its twins change in an original.
+            before, self._group[0] = self._group[0], self._rendered(first, twins)
+            self._sizes[1] += len(self._group[0].html) - len(before.html)
         together = len(self._page) + len(self._group), sum(self._sizes)
         if self._page and (together[0] > PER_PAGE or together[1] > PAGE_BYTES):
             self._flush(last=False)

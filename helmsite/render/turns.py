@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 TEXTS = {"text", "input_text", "output_text"}
 THOUGHTS = ("reasoning_content", "reasoning", "thinking")
 NAME = 80
+DEEP = "This turn is nested too deeply to be shown; the archive has it."
 
 
 def messages(said: Iterable[Message], show: Show) -> tuple[Said, ...]:
@@ -42,7 +43,13 @@ def as_sent(said: Iterable[Message]) -> str:
 
 def transcript(items: Sequence[Any], show: Show) -> tuple[Said, ...]:
     """Return a transcript's turns in order."""
-    return tuple(turn for item in items for turn in _turns(item, "", show))
+    found: list[Said] = []
+    for item in items:
+        try:
+            found += list(_turns(item, "", show))
+        except RecursionError:
+            found.append(Said("data", show(DEEP), "data"))
+    return tuple(found)
 
 
 def as_json(value: object) -> str:
@@ -133,7 +140,7 @@ def _call(item: dict[str, Any]) -> tuple[str, Any, set[str]] | None:
 
 def _part(item: dict[str, Any], who: str, show: Show) -> Iterator[Said]:
     """Yield a part of a message: a text, a thought, a tool's result, anything else."""
-    kind = item.get("type")
+    kind = item["type"] if isinstance(item.get("type"), str) else ""
     if kind in TEXTS and isinstance(item.get("text"), str):
         yield Said(
             who or "text", show(item["text"]), "", _rest(item, {"type", "text"}, show)
@@ -159,7 +166,7 @@ def _rest(item: dict[str, Any], used: set[str], show: Show) -> Clip | None:
     rest = {
         k: v for k, v in item.items() if k not in used and v not in (None, "", [], {})
     }
-    if rest.get("type") in {"function", "tool_use"}:
+    if rest.get("type") in ("function", "tool_use"):
         del rest["type"]
     return _extra(as_json(rest) if rest else "", show)
 
