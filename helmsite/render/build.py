@@ -115,7 +115,7 @@ def build(
     with staged(out, means.inspector) as writer:
         take_over(plan.reused, earlier, writer)
         kit = Kit(reader, site.overrides, writer.root, means.inspector)
-        made = render_all(plan.jobs, kit, means)
+        made = render_all(plan.jobs, kit, theme, means)
         runs = {**plan.reused, **{m.run_id: m.record for m in made}}
         for run in runs.values():
             writer.adopt(run.files)
@@ -320,8 +320,8 @@ def stop_at_broken_links(
     own = check_pages(writer.pages, writer.files, "")
     broken += own.problems
     whole = Whole(writer.root, writer.files, writer.pages)
-    for record in runs.values():
-        broken += whole.check(record.outward)
+    for outward in (own.outward, *(record.outward for record in runs.values())):
+        broken += whole.check(outward)
     if broken:
         raise BuildError(
             "The new site has broken links; it was not put in place.\n"

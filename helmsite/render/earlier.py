@@ -66,7 +66,8 @@ class Earlier:
 
     def is_whole(self) -> bool:
         """Verify everything; return whether all of the build, and nothing else, is there."""
-        if self.record is NONE or self.strangers():
+        unsure = any(not run.key for run in self.record.runs.values())
+        if self.record is NONE or unsure or self.strangers():
             return False
         return all(self.verify(self._known).values())
 

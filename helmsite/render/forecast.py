@@ -7,8 +7,9 @@ it says little, since a prompt that repeats in every row takes next to nothing t
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from helmsite.render import formats
 from helmsite.render.runpages import PAGE_BYTES, PER_PAGE, InstancePages, is_shown
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from helmsite.render.theme import Theme
 
 PAGE = 40_000  # a page that is not one of instances
+SHARDS = "search/"  # of the text index: equal ones of several runs are one file
 SAMPLED = 24  # kinds of runs of which a page is rendered to learn what it takes
 
 Kind = tuple[str, str]
@@ -52,23 +54,34 @@ class Forecast(Record, frozen=True):
             return []
         return [
             f"The site will take about {formats.size(self.bytes)}, more than the budget "
-            f"of {budget_mb} MB. Raise size_budget_mb under [site], or set "
-            "`publication: aggregates` in scenarios whose instances nobody needs online."
+            f"of {budget_mb} MB. Under [site], raise size_budget_mb, or leave out the "
+            "search of texts (text_search = false); or set `publication: aggregates` in "
+            "scenarios whose instances nobody needs online."
         ]
 
 
 class _Tally:
-    """Counts what would be written."""
+    """Counts what would be written, the shards of the text index by their names."""
 
     def __init__(self) -> None:
-        self.bytes = 0
+        self.pages = 0
+        self.shards: dict[str, int] = {}
 
     def write(self, path: str, content: str | bytes) -> None:
         """Count a file."""
-        del path
         if isinstance(content, str):
             content = content.encode("utf-8", "replace")
-        self.bytes += len(content)
+        if path.startswith(SHARDS):
+            self.shards[path] = len(content)
+        else:
+            self.pages += len(content)
+
+
+class Each(NamedTuple):
+    """What an instance takes: in files of its run, and in those of all such runs."""
+
+    own: float
+    shared: float
 
 
 class Sizes:
@@ -80,26 +93,39 @@ class Sizes:
     """
 
     def __init__(self, runs: Sequence[RunSummary], earlier: SiteRecord) -> None:
-        self._each: dict[Kind, float] = {}
+        self._each: dict[Kind, Each] = {}
+        used = Counter(path for run in earlier.runs.values() for path in run.files)
         for run in runs:
             record = earlier.runs.get(run.manifest.run_id)
             if record is not None and record.instances and run.n_instances:
-                size = sum(_in_pages(record))
-                self._each.setdefault(_kind(run), size / run.n_instances)
+                sizes = [0, 0]
+                for path, mark in record.files.items():
+                    sizes[used[path] > 1] += mark.size * _is_of_instances(path)
+                own, shared = (size / run.n_instances for size in sizes)
+                self._each.setdefault(_kind(run), Each(own, shared))
 
     def learn(self, jobs: Sequence[Job], reader: Reader, theme: Theme) -> None:
-        """Render a page of each kind of run that is not known yet, the largest first."""
-        for job in sorted(jobs, key=lambda j: -j.run.n_instances):
-            unknown = _kind(job.run) not in self._each and is_shown(job.run)
-            if unknown and len(self._each) < SAMPLED:
-                self._each[_kind(job.run)] = _sample(job, reader, theme)
+        """Render a page of each kind of run that is not known yet, the largest first.
 
-    def of(self, run: RunSummary) -> int:
-        """Return how many bytes a run's pages of instances will take, about."""
+        Of two runs of a kind, so that what they share can be told.
+        """
+        found: dict[Kind, list[Job]] = {}
+        for job in sorted(jobs, key=lambda j: -j.run.n_instances):
+            if is_shown(job.run) and job.run.n_instances:
+                found.setdefault(_kind(job.run), []).append(job)
+        for kind, of_kind in found.items():
+            if kind not in self._each and len(self._each) < SAMPLED:
+                self._each[kind] = _sample(of_kind[:2], reader, theme)
+
+    def of(self, run: RunSummary) -> Each:
+        """Return how many bytes a run's instances will take, about."""
         if not is_shown(run):
-            return 0
-        mean = sum(self._each.values()) / max(1, len(self._each))
-        return round(run.n_instances * self._each.get(_kind(run), mean))
+            return Each(0.0, 0.0)
+        known = self._each.get(_kind(run))
+        if known is None:
+            mean = sum(each.own for each in self._each.values())
+            known = Each(mean / max(1, len(self._each)), 0.0)
+        return Each(known.own * run.n_instances, known.shared * run.n_instances)
 
 
 def forecast(
@@ -107,36 +133,48 @@ def forecast(
 ) -> Forecast:
     """Return what a site will weigh; `others` are its pages about no single run."""
     pages = others + len(jobs)
-    total = pages * PAGE
+    total = float(pages * PAGE)
+    taken = {
+        p: mark.size for record in reused.values() for p, mark in record.files.items()
+    }
+    total += sum(taken.values())
+    pages += sum(path.endswith(".html") for path in taken)
+    shared: dict[str, float] = {}
     for job in jobs:
-        size = sizes.of(job.run)
-        pages += (
-            max(-(-job.run.n_instances // PER_PAGE), size // PAGE_BYTES) if size else 0
-        )
+        size, scenario = sizes.of(job.run), job.run.manifest.scenario.name
+        if size.own:
+            full = size.own / PAGE_BYTES
+            pages += max(-(-job.run.n_instances // PER_PAGE), int(full))
+        shared[scenario] = max(shared.get(scenario, 0.0), size.shared)
         files = job.run.manifest.files
         stored = [files[t.stem].bytes for t in job.tables or () if t.stem in files]
-        total += size + sum(stored)
-    for record in reused.values():
-        pages += sum(path.endswith(".html") for path in record.files)
-        total += sum(mark.size for mark in record.files.values())
-    return Forecast(pages, total, len(jobs), len(reused))
+        total += size.own + sum(stored)
+    if not reused:
+        total += sum(shared.values())
+    return Forecast(pages, round(total), len(jobs), len(reused))
 
 
 def _kind(run: RunSummary) -> Kind:
     return run.manifest.scenario.name, run.manifest.spec.adapter.method
 
 
-def _in_pages(record: RunRecord) -> list[int]:
-    """Return the sizes of a run's files but for its page and the tables on offer."""
-    return [
-        mark.size
-        for path, mark in record.files.items()
-        if not path.startswith("data/") and not path.endswith("/index.html")
-    ]
+def _is_of_instances(path: str) -> bool:
+    """Return whether a run's file is neither its page nor a table on offer."""
+    return not path.startswith("data/") and not path.endswith("/index.html")
 
 
-def _sample(job: Job, reader: Reader, theme: Theme) -> float:
-    """Return what an instance of a run takes: as those of its first page do."""
+def _sample(jobs: Sequence[Job], reader: Reader, theme: Theme) -> Each:
+    """Return what an instance of such runs takes: as those of the first page do."""
+    tallies = [_tally(job, reader, theme) for job in jobs]
+    first, shown = tallies[0]
+    common = set.intersection(*(set(tally.shards) for tally, _ in tallies))
+    shared = sum(first.shards[name] for name in common) if len(jobs) > 1 else 0
+    whole = first.pages + sum(first.shards.values())
+    return Each((whole - shared) / shown, shared / shown)
+
+
+def _tally(job: Job, reader: Reader, theme: Theme) -> tuple[_Tally, int]:
+    """Render a page of a run into nothing; return what it takes, for how many."""
     tally = _Tally()
     pages = InstancePages(job.run, theme, job.frames, tally, _silent)
     shown = 0
@@ -145,7 +183,7 @@ def _sample(job: Job, reader: Reader, theme: Theme) -> float:
         shown += not view.instance.perturbation
     pages.finish()
     tally.write("", pages.index.script())
-    return tally.bytes / max(1, shown)
+    return tally, max(1, shown)
 
 
 def _silent(count: int) -> None:

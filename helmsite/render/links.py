@@ -101,7 +101,8 @@ def check_pages(
 ) -> Checked:
     """Check the links of pages, as far as they lead into a folder ('' is the site).
 
-    Of the links that lead elsewhere, one for each target is returned.
+    Of the links that lead elsewhere, or to a place in a file that is not among the
+    pages, one for each target is returned.
     """
     problems: list[str] = []
     outward: dict[tuple[str, str], Link] = {}
@@ -111,10 +112,12 @@ def check_pages(
         for kind, address in page.links:
             link = Link(name, kind, address)
             fault = link.fault()
-            if fault is None and not link.target[0].startswith(folder):
-                outward.setdefault(link.target, link)
-                continue
             if fault is None:
+                path, fragment = link.target
+                unread = bool(fragment) and path in files and path not in pages
+                if unread or not path.startswith(folder):
+                    outward.setdefault(link.target, link)
+                    continue
                 fault = _missing(link, files, pages)
             if fault:
                 problems.append(link.problem(fault))

@@ -95,19 +95,20 @@ class Theme:
                 "docs/site.md lists the variables of each template.",
             ) from error
 
-    def sources(self) -> list[list[tuple[str, str]]]:
+    def sources(self) -> list[dict[str, str]]:
         """Return path and SHA-256 of each template, folder by folder in their order."""
-        return [
-            [
-                (
-                    path.relative_to(folder).as_posix(),
-                    hashlib.sha256(path.read_bytes()).hexdigest(),
-                )
-                for path in sorted(folder.rglob("*"))
-                if path.is_file()
-            ]
-            for folder in self._chain
-        ]
+        found = []
+        for folder in self._chain:
+            paths = sorted(p for p in folder.rglob("*") if p.is_file())
+            found.append(
+                {
+                    path.relative_to(folder).as_posix(): hashlib.sha256(
+                        path.read_bytes()
+                    ).hexdigest()
+                    for path in paths
+                }
+            )
+        return [templates for templates in found if templates]
 
     def static(self) -> dict[str, bytes]:
         """Return the static files by their path under static/, overrides applied.

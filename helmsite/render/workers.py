@@ -38,12 +38,13 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def render_all(jobs: Sequence[Job], kit: Kit, means: Means) -> list[Made]:
+def render_all(jobs: Sequence[Job], kit: Kit, theme: Theme, means: Means) -> list[Made]:
     """Render runs, in this process or in several; return what was made, by run id.
 
     Args:
         jobs: the runs.
         kit: what they are read from and written to.
+        theme: the site's templates.
         means: how many processes may render, and who is told of instances.
 
     Raises:
@@ -62,7 +63,6 @@ def render_all(jobs: Sequence[Job], kit: Kit, means: Means) -> list[Made]:
     tell(0)
     count = min(means.workers, len(ordered))
     if count < 2 or whole < ENOUGH:
-        theme = Theme(kit.overrides)
         made = [render_run(job, kit, theme, tell) for job in ordered]
     else:
         with _started(count, kit) as pool:
