@@ -41,6 +41,7 @@ CONTROLS = re.compile(
 # What the pattern above may match: without the conditions it is many times quicker to
 # search for, and most texts have none of it.
 SUSPECT = re.compile(f"[{HIDDEN}\ufe0e\ufe0f\u200c\u200d]")
+LINES = {0x0A: " ", 0x09: " "}
 EDGES = re.compile(r"(\n|\t| (?=\s|$)|(?<=\s) |^ )")
 SIGNS = {" ": "\u2423", "\n": "\u23ce\n", "\t": "\u21e5"}
 SPACES = {" ": "sp", "\n": "nl", "\t": "tb"}
@@ -67,8 +68,7 @@ def seen(text: str) -> str:
     """Return what `visible` does, as a plain string to be put together with others."""
     safe = escape(text)
     if text.isascii():  # quicker still than a search
-        flat = text.replace("\n", "").replace("\t", "")
-        clean = flat.isprintable()
+        clean = text.isprintable() or text.translate(LINES).isprintable()
     else:
         clean = not SUSPECT.search(text)
     return safe if clean else CONTROLS.sub(_symbol, str(safe))

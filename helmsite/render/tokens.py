@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from bisect import bisect_left
 from heapq import nsmallest
 from typing import TYPE_CHECKING
 
@@ -52,14 +53,22 @@ def tokens(completion: Completion, text: str) -> Tokens | None:
     return Tokens(
         count=len(names),
         summary=(_first(completion) if few else "") if drawn else _least(names, values),
-        lengths="".join([_length(len(n)) for n in names]) if spells and drawn else "",
+        lengths=_lengths(names) if spells and drawn else "",
         texts=texts if drawn else "",
         centinats=_centinats(values) if drawn else "",
         alternatives=_alternatives(completion) if drawn else "",
         total=_nats(sum(known)) if known else "unknown",
         mean="" if mean is None else _chance(mean),
-        level=-1 if mean is None else sum([-mean > b for b in BOUNDS]),
+        level=-1 if mean is None else bisect_left(BOUNDS, -mean),
     )
+
+
+def _lengths(names: Sequence[str]) -> str:
+    """Return tokens' lengths, each a digit in base 36, a longer one in brackets."""
+    counts = [len(n) for n in names]
+    if max(counts) < len(DIGITS):
+        return "".join([DIGITS[n] for n in counts])
+    return "".join([DIGITS[n] if n < len(DIGITS) else f"({n})" for n in counts])
 
 
 def _centinats(values: Sequence[float | None]) -> str:
@@ -74,12 +83,17 @@ def confidence(completion: Completion) -> float | None:
     values = [v for v in completion.token_logprobs or () if v is not None]
     if not values:
         return None
-    return sum(min(v, 0.0) if v > -LOWEST else -LOWEST for v in values) / len(values)
+    total = sum(values)
+    if max(values) > 0 or not (total > -LOWEST):  # else they are all in range
+        total = sum([min(v, 0.0) if v > -LOWEST else -LOWEST for v in values])
+    return total / len(values)
 
 
 def _centi(value: float) -> int:
     """Return a negative log-probability in hundredths, 99,999 for what is out of range."""
-    return round(-100 * min(value, 0.0)) if value > -LOWEST else 99_999
+    if -LOWEST < value <= 0.0:
+        return round(-100 * value)
+    return 0 if value > 0.0 else 99_999
 
 
 def _alternatives(completion: Completion) -> str:
@@ -138,8 +152,3 @@ def _least(names: Sequence[str], values: Sequence[float | None]) -> str:
     least = nsmallest(SURPRISING, [(v, n) for v, n in pairs if v is not None])
     shown = [f"{_shown(n)} {_chance(v)}" for v, n in least]
     return f"too many to be drawn; least expected: {listed(shown)}"
-
-
-def _length(count: int) -> str:
-    """Return a token's length as one digit in base 36, a longer one in brackets."""
-    return DIGITS[count] if count < len(DIGITS) else f"({count})"
