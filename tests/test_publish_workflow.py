@@ -489,14 +489,14 @@ def test_an_archive_as_an_artifact_grows_from_evaluation_to_evaluation(
     assert empty.code == 1
     assert "start the workflow evaluate" in empty.output
 
-    def evaluation(place: Path) -> Outcome:
+    def evaluation(place: Path, suite: str = "first") -> Outcome:
         git(tmp_path, "clone", "-q", str(project), str(place))
         text = (place / ".github/workflows/evaluate.yml").read_text(encoding="utf-8")
         return forge.perform(
             load(text)["jobs"]["evaluate"],
             place,
             "workflow_dispatch",
-            {"suite": "first"},
+            {"suite": suite},
         )
 
     one = evaluation(tmp_path / "one")
@@ -515,6 +515,11 @@ def test_an_archive_as_an_artifact_grows_from_evaluation_to_evaluation(
     outcome = build(forge, project, tmp_path / "site2", event="workflow_run")
     assert outcome.code == 0, outcome.output
     assert rendered(outcome) == "2 of 6 runs rendered"
+    names = [*tree(forge.site), *tree(forge.artifacts / "2")]
+    assert not [name for name in names if set(name) & set('":<>|*?\\\r\n')]
+    failed = evaluation(tmp_path / "three", "second")
+    assert failed.code == 2, failed.output
+    assert failed.steps[-1] == "Leave the archive"
     newest = max(forge.artifacts.iterdir(), key=lambda path: int(path.name))
     manifest = min(newest.glob("*/*/*/*/run.json"))
     facts = json.loads(manifest.read_bytes())
@@ -522,6 +527,10 @@ def test_an_archive_as_an_artifact_grows_from_evaluation_to_evaluation(
     spoilt = build(forge, project, tmp_path / "site3", event="workflow_run")
     assert spoilt.code == 3, spoilt.output
     assert spoilt.steps[-1] == "Check the archive"
+    kept = evaluation(tmp_path / "four")
+    assert kept.code == 3, kept.output
+    assert kept.steps[-1] == "Fetch the archive so far"
+    assert len(list(forge.artifacts.iterdir())) == 3
 
 
 @pytest.fixture(scope="module")

@@ -74,8 +74,8 @@ class Forge:
         self, condition: str, event: str, inputs: dict[str, str], outcome: Outcome
     ) -> bool:
         """Evaluate the conditions that the steps of our workflows have."""
-        if condition == "${{ !cancelled() }}":
-            return True
+        if condition == "${{ !cancelled() && steps.run.outcome != 'skipped' }}":
+            return "Run the suite" in outcome.steps
         known = {
             "": True,
             "${{ !inputs.fresh }}": inputs.get("fresh") != "true",
