@@ -10,7 +10,7 @@ from urllib.parse import quote
 from msgspec import structs
 
 from helmsite.render import contamination, formats
-from helmsite.render.names import link, slug
+from helmsite.render.names import digest, link, slug
 from helmsite.render.parts import Bar, Board, CellView, ColumnView, Link, RowView
 from helmsite.render.text import plain
 
@@ -224,8 +224,16 @@ def column_view(column: Column, href: str, by: str) -> ColumnView:
     usual = by != "metric" and column.metric.name == column.scenario.main_metric
     key = ["" if by == "metric" else column.scenario.name]
     key += ["" if usual else column.metric.name, *extra]
-    short = slug("~".join(k for k in key if k))
-    return ColumnView(short, title, note, href, mark, words, metric)
+    return ColumnView(
+        short(".".join(k for k in key if k)), title, note, href, mark, words, metric
+    )
+
+
+def short(name: str) -> str:
+    """Return what names a column in an address; different names have different ones."""
+    plain_name = slug(name)
+    same = plain_name == name
+    return plain_name if same else f"{plain_name}-{digest(name, 4)}".lstrip("-")
 
 
 def marked(view: CellView, card: ModelCard, scenario: str) -> CellView:

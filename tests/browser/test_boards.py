@@ -11,7 +11,7 @@ import pytest
 from msgspec import structs
 
 from helmsite.config import SiteConfig
-from helmsite.query.rows import Cell, Group
+from helmsite.query.rows import Cell, Group, Leaderboard
 from helmsite.render import boardpages, build, runlist
 from tests import site_boards
 from tests.browser.conftest import once
@@ -36,7 +36,7 @@ CARDS = [row.card for row in BOARD.rows]
 LONG = "Model of a very long name שלום " + "x" * 170
 
 
-def alike() -> site_boards.Leaderboard:
+def alike() -> Leaderboard:
     """A board of ten models that nothing but their names tells apart."""
     rows = [
         structs.replace(
