@@ -97,17 +97,23 @@ def test_rows_lead_to_the_instances_that_they_are_about() -> None:
         for caption, table in found.items()
         if caption != "By split"
     }
+    plain = {"split": "test", "pert": "original"}
     assert states == {
-        "By sub-split": [{"split": "test", "group": "sub_split=virology & co"}],
-        "By subject": [{"split": "test", "group": "subject=a=b"}],
+        "By sub-split": [{**plain, "sub": "virology & co"}],
+        "By subject": [{**plain, "group": "subject=a=b"}],
         "Under perturbations: Exact match": [{"split": "test", "pert": name}],
-        "By trial": [{"trial": "0"}, {"trial": "1"}],
+        "By trial": [{**plain, "trial": "0"}, {**plain, "trial": "1"}],
     }
     heads = [urlsplit(c.href) for c in found["By split"].columns]
     assert [(h.query, h.fragment) for h in heads] == [
-        ("split=test", "instances"),
-        ("split=valid", "instances"),
+        ("pert=original&split=test", "instances"),
+        ("pert=original&split=valid", "instances"),
     ]
+
+
+def test_a_run_of_one_split_needs_no_split_in_its_links() -> None:
+    found = made(stat(0.5), stat(0.4, sub_split="level=easy"))
+    assert found["By level"].rows[0].href == "?group=level%3Deasy#instances"
 
 
 def test_without_published_instances_no_row_leads_anywhere() -> None:

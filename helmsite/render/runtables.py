@@ -30,17 +30,30 @@ KINDS_MEAN = (
 
 
 class Numbers(NamedTuple):
-    """What every table of a run needs; `linked` says that its instances are published."""
+    """What every table of a run needs.
+
+    `split` is the main one, `several` says that there are others, `twins` that instances
+    have perturbed versions, `linked` that the run's instances are published.
+    """
 
     manifest: Manifest
     metrics: dict[str, MetricFacts]
     split: str
+    several: bool
+    twins: bool
     linked: bool
 
     def instances(self, **state: str) -> str:
-        """Return the address of the run's instances in a state of its finder."""
+        """Return the address of the run's instances in a state of its finder.
+
+        Unless something else is asked for, they are those of the main split as they were.
+        """
         if not self.linked:
             return ""
+        if self.several:
+            state = {"split": self.split, **state}
+        if self.twins:
+            state = {"pert": "original", **state}
         return f"?{urlencode(state, errors='surrogatepass')}#instances"
 
     def title(self, metric: str, scorer: str = "") -> str:
@@ -72,7 +85,14 @@ def tables(
         facts = metrics.get(stat.metric)
         general = facts and stat.metric != first and boards.describes(facts)
         (described if general else told).append(stat)
-    about = Numbers(manifest, metrics, _split(manifest, ordered), linked)
+    about = Numbers(
+        manifest,
+        metrics,
+        split=_split(manifest, ordered),
+        several=len({s.split for s in stats}) > 1,
+        twins=any(s.perturbation for s in stats),
+        linked=linked,
+    )
     whole = [s for s in told if _is_whole(s)]
     if whole:
         yield by_split("By split", whole, about)
@@ -174,7 +194,9 @@ def by_dimension(stats: Sequence[Stat], about: Numbers) -> Iterator[Stats]:
         rows = tuple(
             structs.replace(
                 row,
-                href=about.instances(split=about.split, group=f"{dimension}={value}"),
+                href=about.instances(sub=value)
+                if own
+                else about.instances(group=f"{dimension}={value}"),
             )
             for row, value in zip(
                 made.rows,
@@ -251,7 +273,7 @@ def by_perturbation(stats: Sequence[Stat], about: Numbers) -> Iterator[Stats]:
             cells = [_kind_cell(by_kind, key, about) for key, _ in KINDS]
             cells.insert(2, difference(by_kind, facts))
             real = bool(set(by_kind) - {"worst"})
-            href = about.instances(split=about.split, pert=name) if real else ""
+            href = about.instances(pert=name) if real else ""
             title = plain(titles.get(name) or name)
             note = plain(name) if title != plain(name) else ""
             views.append(RowView(title, href, note, tuple(cells)))
