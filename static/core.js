@@ -187,7 +187,7 @@ const helmsite = (() => {
     box.addEventListener("focusout", (event) => { if (!box.contains(event.relatedTarget)) close(); });
     document.addEventListener("keydown", (event) => {
       if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
-      if (event.target.closest?.("input, select, textarea, [contenteditable]")) return;
+      if (document.getElementById("finder") || event.target.closest?.("input, select, textarea, [contenteditable]")) return;
       event.preventDefault();
       input.focus();
       input.select();
