@@ -113,9 +113,12 @@
       put([...entries(rows.parse(params()).state), ...(to > 1 ? [["page", String(to)]] : [])]);
     },
   };
+  let queried = { from: null, text: "" };
   const query = () => {
+    if (queried.from === location.search) return queried.text;
     const text = new URLSearchParams([...entries(rows.parse(params()).state), ...(params().get("tab") ? [["tab", params().get("tab")]] : [])]).toString();
-    return text ? `?${text}` : "";
+    queried = { from: location.search, text: text ? `?${text}` : "" };
+    return queried.text;
   };
   const href = (row) => `${rows.page(row)}.html${query()}${fragment(rows.anchor(row))}`;
 
@@ -223,6 +226,7 @@
     const filtered = asked(rows, state).length > 0;
     form.draw(state, result.counts);
     const words = sentence(state, filtered);
+    found.setAttribute("aria-live", state.q && search.running ? "off" : "polite");
     if (words !== told) found.textContent = told = words;
     drawChips(state, ignored);
     drawProgress(state);

@@ -8,7 +8,7 @@
   const TITLES = { score: "Score", confidence: "Confidence", length: "Length" };
 
   const amount = (value) => (value === value ? String(value) : "");
-  const mega = (bytes) => `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`;
+  const mega = (bytes) => `${(bytes / 1e6).toFixed(bytes < 1e5 ? 2 : bytes < 1e7 ? 1 : 0)} MB`;
 
   // Returns the form and what keeps it true: draw(state, counts). `change(state)` gets
   // each new state.
@@ -29,7 +29,7 @@
       };
       if (pause < Infinity) field.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(apply, pause); });
       field.addEventListener("change", apply);
-      fields.push({ field, read, idle: () => !timer });
+      fields.push({ field, read });
       return label;
     };
     const select = (name, title, options, read, write) => {
@@ -37,16 +37,22 @@
       return put(field, title, read, write);
     };
     const choice = (key, title, every, options) => select(key, title, [["", every], ...options], (s) => s[key], set(key));
-    const named = (values, none) => values.map((v) => [v, v || none]);
-
+    // Of very many values one is typed, not chosen.
+    const pick = (name, title, values, read, write) => {
+      const own = values.filter(Boolean);
+      if (own.length <= MANY) return select(name, title, [["", "all"], ...own.map((v) => [v, v])], read, write);
+      const id = `finder-values-${fields.length}`;
+      const field = make("input", { type: "search", name, list: id, autocomplete: "off", placeholder: `one of ${own.length.toLocaleString("en")}` });
+      const label = put(field, title, read, write, Infinity);
+      label.append(make("datalist", { id }, ...own.slice(0, MOST).map((value) => make("option", { value }))));
+      return label;
+    };
+    const picked = (key, title) => pick(key, title, choices[key], (s) => s[key], set(key));
     const dimension = (name) => {
       const values = rows.valuesOf(name);
-      const read = (s) => s.groups[name] || "";
+      const read = (s) => s.groups[name] ?? "";
       const write = (s, value) => { if (value) s.groups[name] = value; else delete s.groups[name]; };
-      if (values.length <= MANY) return [select(`group ${name}`, shown(name), [["", "all"], ...named(values, "none")], read, write)];
-      const list = make("datalist", { id: `values-${rows.dimensions.indexOf(name)}` }, ...values.slice(0, MOST).map((value) => make("option", { value })));
-      const field = make("input", { type: "search", list: list.id, autocomplete: "off" });
-      return [put(field, shown(name), read, write, Infinity), list];
+      return pick(`group ${name}`, shown(name), values, read, write);
     };
     const range = (name) => {
       const unit = name === "length" ? ` (${index.unit})` : "";
@@ -71,29 +77,31 @@
     // One line of what is asked most, the rest below.
     const line = make("div", { class: "line" });
     const lower = make("div", { class: "line" });
+    const notes = [];
     const texts = typeof index.texts === "object";
     if (texts) {
-      const slow = search.bytes("") > SLOW;
-      const field = make("input", { type: "search", name: "q", autocomplete: "off", placeholder: slow ? "words, then Enter" : "words or “a phrase”", title: slow ? `Searches ${mega(search.bytes(""))} of texts` : "All words must be found; quotes keep a phrase together" });
+      const bytes = search.bytes("");
+      const slow = bytes > SLOW;
+      const field = make("input", { type: "search", name: "q", autocomplete: "off", placeholder: slow ? "words, then Enter" : "words or “a phrase”" });
+      notes.push(`A text search finds instances with all of the words; quotes keep a phrase together. It reads up to ${mega(bytes)}.`);
       line.append(put(field, "Text", (s) => s.q, set("q"), slow ? Infinity : PAUSE));
       lower.append(choice("in", "Search in", "inputs and completions", [["input", "inputs and references"], ["completion", "completions"]]));
     }
     const outcome = rows.metrics.length ? choice("show", "Outcome", "any", choices.show.map((w) => [w, w])) : null;
     if (outcome) line.append(outcome);
-    if (choices.split.length > 1) line.append(choice("split", "Split", "all", named(choices.split, "none")));
+    if (choices.split.length > 1) line.append(picked("split", "Split"));
     line.append(put(make("input", { type: "search", name: "id", autocomplete: "off" }), "Instance id", (s) => s.id, set("id"), PAUSE));
     if (sorts.length) line.append(choice("sort", "Order", "as in the source", sorts));
     if (choices.metric.length > 1) {
       lower.append(select("metric", "Judged by", rows.metrics.map((m, i) => [i ? m.name : "", m.title]), (s) => (s.metric === choices.metric[0] ? "" : s.metric), set("metric")));
     }
-    if (choices.sub.length > 1) lower.append(choice("sub", "Sub-split", "all", named(choices.sub.filter(Boolean))));
-    for (const name of rows.dimensions) lower.append(...dimension(name));
-    if (choices.pert.length > 1) lower.append(choice("pert", "Perturbation", "all", choices.pert.map((p) => [p, p === "original" ? "original only" : p])));
+    if (choices.sub.length > 1) lower.append(picked("sub", "Sub-split"));
+    for (const name of rows.dimensions) lower.append(dimension(name));
+    if (choices.pert.length > 1) lower.append(picked("pert", "Perturbation"));
     if (choices.trial.length > 1) lower.append(choice("trial", "Trial", "any", choices.trial.map((t) => [t, `trial ${t}`])));
-    if (choices.finish.length > 1) lower.append(choice("finish", "Finish reason", "any", choices.finish.filter(Boolean).map((f) => [f, f])));
+    if (choices.finish.length > 1) lower.append(picked("finish", "Finish reason"));
     lower.append(...rows.sorts.map(range));
     const hidden = lower.querySelectorAll("select, input").length;
-    const notes = [];
     if (!texts) notes.push(index.texts);
     if (rows.sorts.includes("confidence")) {
       notes.push(index.sure === "tokens"
@@ -109,9 +117,10 @@
     form.addEventListener("submit", (event) => event.preventDefault());
 
     const draw = (state, counts) => {
-      for (const { field, read, idle } of fields) {
+      for (const { field, read } of fields) {
         const value = read(state);
-        if (field.value !== value && (idle() || document.activeElement !== field)) field.value = value;
+        // What somebody is writing is left as it is written.
+        if (field.value !== value && (field.matches("select") || document.activeElement !== field)) field.value = value;
       }
       const used = [...lower.querySelectorAll("select, input")].filter((f) => f.value && f.name !== "metric").length;
       count.textContent = used ? `${used} in use` : "";

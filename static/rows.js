@@ -180,7 +180,8 @@
       show: [...Object.values(OUTCOMES), DISAGREE],
     };
     const sorts = RANGES.filter((name) => (name === "score" ? metrics.length : numbers[name].length));
-    const valuesOf = (dimension) => [...new Set(groups.get(dimension).of.flat())].sort();
+    const values = new Map([...groups].map(([name, col]) => [name, new Set(col.of.flat().sort())]));
+    const valuesOf = (dimension) => [...values.get(dimension)];
     const parse = (params) => {
       const state = { groups: {}, ranges: {}, id: params.get("id") || "", q: (params.get("q") || "").trim(), sort: "" };
       const ignored = [];
@@ -193,7 +194,7 @@
       for (const asked of params.getAll("group")) {
         const [dimension, value] = [asked.split("=", 1)[0], asked.slice(asked.indexOf("=") + 1)];
         if (dimension === "sub_split" && choices.sub.includes(value)) state.sub = value;
-        else if (groups.has(dimension) && valuesOf(dimension).includes(value)) state.groups[dimension] = value;
+        else if (groups.has(dimension) && values.get(dimension).has(value)) state.groups[dimension] = value;
         else ignored.push(`group “${asked}”`);
       }
       for (const name of RANGES) {

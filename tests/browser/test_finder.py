@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import shutil
 import string
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import pytest
+from msgspec import structs
 
 from helmsite.config import SiteConfig
 from helmsite.render import build
@@ -28,7 +30,7 @@ from tests.finder_source import (
 from tests.site_source import EXACT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from playwright.sync_api import Locator, Page
@@ -773,3 +775,81 @@ def test_a_link_to_what_a_filter_hides_shows_it(open_run: Open) -> None:
     )
     page.keyboard.press("j")
     assert page.locator(".stepper").filter(has_text=f"1 of {TWINS // 2}").is_visible()
+
+
+class ManyTopics(FinderResults):
+    """A run in which every instance has a topic and a sub-split of its own."""
+
+    def instances(self, run_id: str) -> Iterator[InstanceView]:
+        for n, view in enumerate(itertools.islice(super().instances(run_id), 400)):
+            own = structs.replace(
+                view.instance,
+                attributes={"topic": (f"topic {n}", "any")},
+                sub_split=f"part {n}",
+            )
+            yield structs.replace(view, instance=own)
+
+
+def test_of_very_many_values_one_is_typed(pages: Pages, tmp_path: Path) -> None:
+    out = tmp_path / "www" / "site"
+    build(ManyTopics(), out, SiteConfig())
+    page = pages.open(out.as_uri(), f"{LARGE}/index.html")
+    page.get_by_text("More filters").click()
+    topic = control(page, "group topic")
+    topic.fill("topic 333")
+    topic.press("Enter")
+    says(page, "1 of 400 instances match.")
+    assert found(page) == ["id333"]
+    topic.fill("no topic")
+    topic.press("Enter")
+    page.locator("#finder .warn").filter(has_text="group “topic=no topic”").wait_for()
+    assert topic.input_value() == "no topic"
+    page.get_by_label("Instance id").first.focus()
+    says(page, "400 instances.")
+
+
+def test_what_is_being_written_is_not_corrected(open_run: Open) -> None:
+    page = open_run(f"{MIXED}/index.html")
+    text = control(page, "q")
+    text.press_sequentially("unicorn ")
+    says(page, "match.")
+    page.wait_for_timeout(400)
+    text.press_sequentially("tell")
+    says(page, "match.")
+    assert text.input_value() == "unicorn tell"
+    page.wait_for_url("**?q=unicorn+tell")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("path", [f"{MIXED}/index.html", f"{MIXED}/2.html"])
+def test_the_open_finder_is_accessible(
+    pages: Pages,
+    runs_site: Path,
+    serve: Callable[[Path], str],
+    axe: str,
+    scheme: str,
+    path: str,
+) -> None:
+    page = pages.open(
+        serve(runs_site),
+        f"{path}?q=unicorn&show=wrong&split=moon&sort=-score",
+        fresh=True,
+        color_scheme=scheme,
+        bypass_csp=True,
+        viewport={"width": 390, "height": 844},
+    )
+    says(page, "match.")
+    if page.get_by_role("button", name="Filter and search").is_visible():
+        page.get_by_role("button", name="Filter and search").click()
+    page.get_by_text("More filters").click()
+    page.keyboard.press("Tab")
+    page.evaluate(axe)
+    found = page.evaluate(
+        "axe.run(document.querySelector('main')).then(r => r.violations.map(v => [v.id, v.impact, v.nodes[0].html]))"
+    )
+    assert [v for v in found if v[1] in {"serious", "critical"}] == []
+    wide = page.evaluate(
+        """[...document.querySelectorAll('#finder *, .stepper *')].filter(
+          e => !e.closest('.scroll') && e.getBoundingClientRect().right > innerWidth).map(e => e.outerHTML)"""
+    )
+    assert wide == []
