@@ -390,6 +390,20 @@ def broken_link(project: Path) -> None:
     settings.write_text(text.replace("[site]", '[site]\noverrides = "theme"'), "utf-8")
 
 
+def key_in_a_table(project: Path) -> None:
+    """Where no page shows it: importers keep there what a source says of itself."""
+    run = small(3)
+    replies = [
+        structs.replace(
+            r, completion=structs.replace(r.completion, extra={"api_key": KEY})
+        )
+        for r in run.replies
+    ]
+    Archive(project / "runs").write_run(
+        run.manifest, run.instances, replies, run.scores, run.stats
+    )
+
+
 def key_in_a_completion(project: Path) -> None:
     write_run(project, f"My key is {KEY}.")
 
@@ -400,6 +414,7 @@ def key_in_a_completion(project: Path) -> None:
         (partial, "is partial: 2 of 3 requests answered"),
         (broken_link, "nowhere.html"),
         (key_in_a_completion, "a Hugging Face token"),
+        (key_in_a_table, "requests.parquet of run"),
     ],
 )
 def test_a_strict_build_publishes_no_site_with_a_flaw(

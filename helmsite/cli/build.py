@@ -61,12 +61,14 @@ def build_site(
     base_url: str | None = None,
     workers: int | None = None,
 ) -> None:
-    """Build a site and say what was written; credentials are looked for on every page."""
+    """Build a site and say what was written; credentials are looked for everywhere."""
     from msgspec import structs
 
     from helmsite import render
+    from helmsite.cli import leaks
     from helmsite.cli.options import results
     from helmsite.cli.progress import BuildReporter
+    from helmsite.render.build import stop_at_credentials
     from helmsite.render.secrets import Secrets
     from helmsite.render.workers import cores
 
@@ -77,18 +79,22 @@ def build_site(
         if project.site.overrides
         else "",
     )
+    offered = _downloads(archive)
+    inspector = Secrets(os.environ, project.site.allow_secrets)
+    if strict:
+        stop_at_credentials(leaks.in_tables(archive, offered, inspector), strict=True)
     with results(archive, project) as found, BuildReporter() as reporter:
         report = render.build(
             found,
             out,
             site,
             strict=strict,
-            downloads=_downloads(archive),
+            downloads=offered,
             means=render.Means(
                 workers=workers or cores(),
                 progress=reporter.progress,
                 told=reporter.told,
-                inspector=Secrets(os.environ, project.site.allow_secrets),
+                inspector=inspector,
             ),
         )
     for note in report.notes:
