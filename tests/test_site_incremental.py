@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -22,6 +23,7 @@ from helmsite.errors import BuildError
 from helmsite.render import BuildReport, Means, build
 from helmsite.render.output import MARKER, Writer
 from helmsite.render.record import Mark, decode, encode
+from helmsite.render.secrets import Secrets
 from helmsite.schema import FileFacts
 from tests.site_source import SCENARIOS, FakeResults
 
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from helmsite.query.rows import RunSummary
+
+    Again = Callable[[FakeResults, SiteConfig], BuildReport]
 
 CONFIG = SiteConfig(title="Incremental")
 RUN = "r0000000000000000"
@@ -84,9 +88,6 @@ def again(
         return report
 
     return made
-
-
-Again = "Callable[[FakeResults, SiteConfig], BuildReport]"
 
 
 def changed(
@@ -421,6 +422,49 @@ def test_a_download_is_linked_to_the_earlier_site_and_never_to_the_archive(
     report = build(results, out, CONFIG, downloads={RUN: [table]})
     assert (report.rendered, report.warnings) == (1, ())
     assert (out / name).read_bytes() == b"PAR1"
+
+
+# ---- Credentials
+
+KEY = "Xq7-vB2_kL9.tR4mWz"
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_credential_stops_a_strict_build_and_is_named_without_being_shown(
+    out: Path, workers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("helmsite.render.workers.ENOUGH", 0)
+    before, config = tree(out), structs.replace(CONFIG, title=f"Made with {KEY}")
+    means = Means(workers, Secrets({"MY_LAB_API_KEY": KEY}))
+    results = complete(source(2))
+    with pytest.raises(BuildError, match=r"the value of MY_LAB_API_KEY") as stopped:
+        build(results, out, config, strict=True, means=means)
+    assert KEY not in str(stopped.value)
+    assert tree(out) == before
+    report = build(results, out, config, means=means)
+    (told,) = report.warnings
+    assert KEY not in told
+    found = re.fullmatch(
+        r"(\S+\.html), .* and (\d+) more files hold the value of .*", told
+    )
+    assert found
+    assert int(found[2]) + 3 >= report.pages
+
+
+def test_a_strict_build_looks_for_credentials_in_what_it_takes_over(out: Path) -> None:
+    theme = out.parent / "theme" / "templates"
+    theme.mkdir(parents=True)
+    (theme / "instances.html").write_text(
+        f'{{% extends "default:instances.html" %}}{{% block footer %}}{KEY}{{% endblock %}}'
+    )
+    config = structs.replace(CONFIG, overrides=str(theme.parent))
+    results = complete(source(2))
+    build(results, out, config)
+    strict = Means(inspector=Secrets({"MY_LAB_API_KEY": KEY}))
+    for changed_config in (config, structs.replace(config, description="New")):
+        with pytest.raises(BuildError, match=rf"runs/{RUN}/1.html.* hold the value"):
+            build(results, out, changed_config, strict=True, means=strict)
+    assert build(results, out, config, strict=True).current
 
 
 # ---- Links of runs that were taken over

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from helmsite.config import SiteConfig
     from helmsite.render.frames import Frames
     from helmsite.render.gather import Gathered
-    from helmsite.render.output import Writer
+    from helmsite.render.output import Leak, Writer
     from helmsite.render.record import RunRecord
     from helmsite.render.runpages import Made
     from helmsite.render.source import Reader, Source
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     Downloads = Mapping[str, Sequence[Path]]
 
 ALONE = Means()
-SHOWN = 20
+SHOWN, PLACES = 20, 3
 FIXED_PAGES = 6  # the front, the lists, the data and the patterns
 
 
@@ -127,15 +127,20 @@ def build(
         writer.write(datapage.INDEX, datapage.index(gathered.runs, offered, frames))
         means.tell("checking links", 0, 1)
         stop_at_broken_links(made, runs, writer)
-        found = [*earlier.leaks, *writer.leaks, *(x for m in made for x in m.leaks)]
-        stop_at_credentials(found, strict=strict)
+        leaks = [*earlier.leaks, *writer.leaks, *(x for m in made for x in m.leaks)]
+        told = credentials(leaks)
+        stop_at_credentials(told, strict=strict)
         missing = [w for m in made for w in m.warnings]
         stop_if_strict(missing, strict=strict)
         record = recorded(whole, runs, [*lasting, *missing], writer)
         writer.write(MARKER, encode(record))
     notes = (*plan.notes, *left_behind(earlier))
     return report(
-        record, writer.files, [*warnings, *missing, *found], plan, notes=notes
+        record,
+        writer.files,
+        [*warnings, *missing, *told],
+        plan,
+        notes=notes,
     )
 
 
@@ -157,7 +162,7 @@ def unchanged(earlier: Earlier, site: SiteConfig, *, strict: bool) -> BuildRepor
     weight = Forecast(0, sum(m.size for m in files.values()), 0, len(record.runs))
     warnings = [*record.warnings, *weight.over(site.size_budget_mb)]
     stop_if_strict(warnings, strict=strict)
-    stop_at_credentials(earlier.leaks, strict=strict)
+    stop_at_credentials(credentials(earlier.leaks), strict=strict)
     plan = Plan((), record.runs, ())
     return report(record, files, warnings, plan, current=True)
 
@@ -273,6 +278,20 @@ def stop_if_strict(warnings: Sequence[str], *, strict: bool) -> None:
     """
     if strict and warnings:
         raise BuildError("\n".join(warnings), "Build without strict to see the site.")
+
+
+def credentials(found: Sequence[Leak]) -> list[str]:
+    """Return a sentence for each credential on the pages, with some of its places."""
+    places: dict[str, set[str]] = {}
+    for leak in found:
+        places.setdefault(leak.kind, set()).add(leak.path)
+    told = []
+    for kind, paths in sorted(places.items()):
+        some, more = sorted(paths)[:PLACES], len(paths) - PLACES
+        rest = f" and {more:,} more files" if more > 0 else ""
+        holds = "hold" if len(paths) > 1 else "holds"
+        told.append(f"{', '.join(some)}{rest} {holds} {kind}.")
+    return told
 
 
 def stop_at_credentials(found: Sequence[str], *, strict: bool) -> None:

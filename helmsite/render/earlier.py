@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
-    from helmsite.render.output import Inspector
+    from helmsite.render.output import Inspector, Leak
     from helmsite.render.record import RunRecord
 
 NONE = SiteRecord("", {}, {})
@@ -48,7 +48,7 @@ class Earlier:
         blob = _marker(out)
         self.record = decode(blob) or NONE
         self.marker = Mark(len(blob), hashlib.sha256(blob).hexdigest())
-        self.leaks: list[str] = []
+        self.leaks: list[Leak] = []
         self._inspector, self._tell = inspector, tell
         self._known = self.record.every_file
         self._good: dict[str, bool] = {}
@@ -120,10 +120,10 @@ class Earlier:
                 self._tell("verifying", done, len(there))
         return {path: self._good[path] for path in paths}
 
-    def _check(self, paths: list[str]) -> list[tuple[bool, list[str]]]:
+    def _check(self, paths: list[str]) -> list[tuple[bool, list[Leak]]]:
         return [self._check_one(path, self._known[path]) for path in paths]
 
-    def _check_one(self, path: str, mark: Mark) -> tuple[bool, list[str]]:
+    def _check_one(self, path: str, mark: Mark) -> tuple[bool, list[Leak]]:
         try:
             opened = open_regular(self.root / path)
             if opened is None:

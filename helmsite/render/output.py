@@ -12,7 +12,7 @@ import stat
 import tempfile
 import time
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Protocol
+from typing import IO, TYPE_CHECKING, NamedTuple, Protocol
 
 from helmsite.errors import BuildError
 from helmsite.render.links import scan
@@ -55,6 +55,13 @@ class Inspector(Protocol):
         """Return the kinds of what was found, never the thing itself."""
 
 
+class Leak(NamedTuple):
+    """A kind of thing that must not be published, and the file that holds it."""
+
+    kind: str
+    path: str
+
+
 class Writer:
     """Writes files under a folder, and keeps what the site's record and checks need.
 
@@ -70,7 +77,7 @@ class Writer:
         self.root = root
         self.files: dict[str, Mark] = {}
         self.pages: dict[str, Scan] = {}
-        self.leaks: list[str] = []
+        self.leaks: list[Leak] = []
         self._inspector = inspector
         self._folders: set[Path] = set()
 
@@ -166,10 +173,10 @@ class Writer:
         return target
 
 
-def leaks(path: str, raw: bytes, inspector: Inspector) -> list[str]:
-    """Return a sentence for each thing in a text that must not be published."""
+def leaks(path: str, raw: bytes, inspector: Inspector) -> list[Leak]:
+    """Return what a text holds that must not be published."""
     if path.endswith(TEXTS):
-        return [f"{path} holds {kind}." for kind in inspector.find(raw)]
+        return [Leak(kind, path) for kind in inspector.find(raw)]
     return []
 
 

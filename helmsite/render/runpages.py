@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from helmsite.config import SiteConfig
     from helmsite.query.rows import InstanceView, RunPage, RunSummary
-    from helmsite.render.output import Inspector
+    from helmsite.render.output import Inspector, Leak
     from helmsite.render.parts import Shared
     from helmsite.render.source import Reader
     from helmsite.render.theme import Theme
@@ -62,7 +62,7 @@ class Made(NamedTuple):
     offered: tuple[str, ...]
     warnings: tuple[str, ...]
     problems: tuple[str, ...]
-    leaks: tuple[str, ...]
+    leaks: tuple[Leak, ...]
 
 
 class Keeper(Protocol):
