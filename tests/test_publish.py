@@ -454,3 +454,19 @@ def test_ctrl_c_in_the_middle_leaves_no_traceback_and_a_listing(
     result = publish(s3_url, site)
     assert f"{151 - len(found)} files uploaded" in result.output, result.output
     assert len(content(s3_url)) == 151
+
+
+def test_a_bucket_of_its_own_and_more_files_than_one_answer_lists(
+    s3_url: str, tmp_path: Path
+) -> None:
+    root = s3_url.removesuffix("/eval/site")
+    files = {f"data/{n}.json": "{}" for n in range(1100)}
+    site = make(tmp_path / "many", {**files, "index.html": "<p>" + "é" * 9})
+    first = publish(f"{root}/", site)
+    assert first.exit_code == 0, first.output
+    assert "1101 files uploaded" in first.output
+    assert (
+        fsspec.filesystem("s3").cat_file(f"{root}/index.html")
+        == (site / "index.html").read_bytes()
+    )
+    assert "0 files uploaded (0 B), 1101 unchanged" in publish(root, site).output
