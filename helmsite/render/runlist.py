@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from helmsite.render.frames import Frames
 
 FIRST = "runs/index.html"
-PER_PAGE = 1500
+PER_PAGE = 1000
 
 
 def place(number: int) -> str:
