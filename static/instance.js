@@ -76,7 +76,7 @@
     return share >= 1 ? `${share.toFixed(share < 10 ? 1 : 0)} %` : `${share.toPrecision(2)} %`;
   };
   const mark = (c) => `[U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}]`;
-  const HIDDEN = /[\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/gu;
+  const HIDDEN = /[\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\ud800-\udfff\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/gu;
   const shown = (text) => text.replace(/\n/g, "⏎\n").replace(/\t/g, "⇥")
     .replace(/[\u0000-\u0008\u000b-\u001f]/g, (c) => String.fromCharCode(0x2400 + c.charCodeAt(0)))
     .replace(/(^|[\u0000-\u02ff])([\u200c\u200d\ufe0e\ufe0f]+)(?!\u20e3)/gu, (_, before, hidden) => before + [...hidden].map(mark).join(""))
@@ -85,7 +85,7 @@
   const face = (text) => {
     if (!text) return "∅";
     const raw = RAW.exec(text);
-    if (raw) return raw[1].replace(/\\x/g, " ").trim();
+    if (raw) return raw[1].replace(/\\x/g, " ").trim().toUpperCase();
     return shown(text.trim() ? text : text.replace(/ /g, "␣"));
   };
   const named = (text) => (RAW.test(text) ? `byte ${face(text)}` : `“${face(text).replace(/\n/g, "")}”`);
