@@ -149,6 +149,7 @@ def run_settings(site: SiteConfig) -> SiteConfig:
     return structs.replace(
         site,
         description="",
+        contamination={},
         groups={},
         pinned_methods={},
         overrides="",

@@ -167,7 +167,7 @@ def _point(
     if free:
         taken.append((x, end, y))
         label = Markup('<text class="point" x="{}" y="{}">{}</text>').format(
-            x + 8, y + 4, name
+            x + 7, round(y - 5, 1), name
         )
     inside = Markup("<title>{}</title>{}").format(words, reach)
     inside += Markup('<circle class="dot" cx="{}" cy="{}" r="4"/>').format(x, y) + label
