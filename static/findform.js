@@ -8,7 +8,7 @@
   const TITLES = { score: "Score", confidence: "Confidence", length: "Length" };
 
   const amount = (value) => (value === value ? String(value) : "");
-  const mega = (bytes) => `${(bytes / 1e6).toFixed(bytes < 1e5 ? 2 : bytes < 1e7 ? 1 : 0)} MB`;
+  const mega = (bytes) => `${Math.round(bytes / 1e6).toLocaleString("en")} MB`;
 
   // Returns the form and what keeps it true: draw(state, counts). `change(state)` gets
   // each new state.
@@ -83,11 +83,11 @@
       const bytes = search.bytes("");
       const slow = bytes > SLOW;
       const field = make("input", { type: "search", name: "q", autocomplete: "off", placeholder: slow ? "words, then Enter" : "words or “a phrase”" });
-      notes.push(`A text search finds instances with all of the words; quotes keep a phrase together. It reads up to ${mega(bytes)}.`);
+      notes.push(`A text search finds instances with all of the words; quotes keep a phrase together.${slow ? ` It reads up to ${mega(bytes)}.` : ""}`);
       line.append(put(field, "Text", (s) => s.q, set("q"), slow ? Infinity : PAUSE));
       lower.append(choice("in", "Search in", "inputs and completions", [["input", "inputs and references"], ["completion", "completions"]]));
     }
-    const outcome = rows.metrics.length ? choice("show", "Outcome", "any", choices.show.map((w) => [w, w])) : null;
+    const outcome = rows.judged ? choice("show", "Outcome", "any", choices.show.map((w) => [w, w])) : null;
     if (outcome) line.append(outcome);
     if (choices.split.length > 1) line.append(picked("split", "Split"));
     line.append(put(make("input", { type: "search", name: "id", autocomplete: "off" }), "Instance id", (s) => s.id, set("id"), PAUSE));
@@ -109,9 +109,8 @@
         : "Confidence is the metric max_prob: the probability of the model’s own answer.");
     }
     if (choices.trial.length > 1) notes.push("Without a chosen trial, an outcome is that of any trial; score, confidence and length are means.");
-    lower.append(make("p", { class: "quiet" }, notes.join(" ")));
     const count = make("small");
-    const more = make("details", { class: "lower" }, make("summary", {}, "More filters ", count), lower);
+    const more = make("details", { class: "lower" }, make("summary", {}, "More filters ", count), lower, make("p", { class: "quiet" }, notes.join(" ")));
     const form = make("form", { role: "search", "aria-label": "Find instances" }, line);
     if (hidden || notes.length) form.append(more);
     form.addEventListener("submit", (event) => event.preventDefault());

@@ -30,7 +30,8 @@
         actions.sort(now === "ascending" ? `-${name}` : now ? "" : name);
         out.querySelector(`[data-sort="${name}"]`)?.focus();
       });
-      return make("th", { scope: "col", "aria-sort": now || false }, button, title);
+      const note = name === "score" ? make("small", {}, shown(rows.metricOf(state).title)) : "";
+      return make("th", { scope: "col", "aria-sort": now || false }, button, title, note);
     };
     const snippet = (found) => {
       if (!found || !found.word) return make("td");
@@ -42,7 +43,7 @@
       return make("tr", {},
         make("th", { scope: "row", class: "first" }, link, pert ? make("small", {}, shown(pert)) : ""),
         ...(found ? [snippet(found.get(row))] : []),
-        ...(rows.metrics.length ? [outcomes(rows.codes(row, state))] : []),
+        ...(rows.judged ? [outcomes(rows.codes(row, state))] : []),
         ...rows.sorts.map((name) => make("td", { class: `n ${name}` }, number(rows.number(name, row, state)))),
         ...(some.finish ? [make("td", {}, shown(rows.finish(row, state).sort().join(", ")))] : []),
         ...(some.split ? [make("td", {}, shown(rows.split(row)))] : []),
@@ -66,7 +67,7 @@
     const draw = (state, result, found) => {
       const pages = Math.max(1, Math.ceil(result.rows.length / PER_LIST));
       if (page.get() > pages) page.set(pages);
-      const names = ["Instance", ...(found ? ["Text"] : []), ...(rows.metrics.length ? ["Outcome"] : []), ...rows.sorts,
+      const names = ["Instance", ...(found ? ["Text"] : []), ...(rows.judged ? ["Outcome"] : []), ...rows.sorts,
         ...(some.finish ? ["Finish"] : []), ...(some.split ? ["Split"] : []), ...(some.groups ? ["Groups"] : [])];
       const from = (page.get() - 1) * PER_LIST;
       const body = result.rows.slice(from, from + PER_LIST).map((row) => line(row, state, found));

@@ -171,6 +171,9 @@
       });
     };
 
+    // Whether outcomes tell rows apart: a number alone does not.
+    const judged = metrics.some((m) => m.verdict || m.values.some((col) => col.of.some((v) => typeof v === "string")));
+
     // ---- State: what an address asks for, as far as this run knows it.
     const choices = {
       split: split.of, sub: sub.of, pert: ["original", ...pert.of.filter(Boolean)],
@@ -290,7 +293,7 @@
     let originals = 0;
     for (let row = 0; row < count; row += 1) if (!at(pert, row)) originals += 1;
     return {
-      index, count, originals, starts, metrics, choices, sorts, page, parse, filter, codes, tests,
+      index, count, originals, starts, metrics, judged, metricOf, choices, sorts, page, parse, filter, codes, tests,
       dimensions: [...groups.keys()], valuesOf, means,
       number: (name, row, state) => { const list = means(name, state); return list ? list[row] : NaN; },
       id: (row) => ids[row],
