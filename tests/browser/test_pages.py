@@ -307,3 +307,18 @@ def test_a_mark_tells_its_words_on_focus(show: Open) -> None:
     assert "strong evidence that the model was trained on this scenario" in (
         tip.text_content() or ""
     )
+
+
+def test_scenarios_are_filtered_by_task_and_metric(pages: Pages, served: str) -> None:
+    page = pages.open(served, "scenarios/index.html")
+    rows = page.locator("#scenarios tbody tr:visible")
+    whole = rows.count()
+    page.locator(".filter summary", has_text="Metric").click()
+    assert page.locator(".filter summary").all_text_contents() == [
+        "Task",
+        "Language",
+        "Metric",
+    ]
+    page.locator(".filter label", has_text="Bits per byte").click()
+    assert 0 < rows.count() < whole
+    assert all("Bits per byte" in text for text in rows.all_text_contents())
