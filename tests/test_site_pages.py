@@ -550,7 +550,9 @@ def test_an_archives_scenario_has_its_parts_and_a_whole_example(tmp_path: Path) 
 def test_what_became_known_of_contamination_renders_no_run(tmp_path: Path) -> None:
     out = tmp_path / "site"
     first = build(FakeResults(models=2), out, SiteConfig())
-    known = {"demo/willow-7b": (Contamination("knowledge", "weak"),)}
+    known: dict[str, tuple[Contamination, ...]] = {
+        "demo/willow-7b": (Contamination("knowledge", "weak"),)
+    }
     again = build(FakeResults(models=2), out, SiteConfig(contamination=known))
     assert first.rendered == again.reused > 0
     assert again.rendered == 0

@@ -279,7 +279,10 @@ def test_nothing_overflows_and_nobody_is_hindered(
     scheme: str,
 ) -> None:
     out, runs = rich
-    narrow = {"color_scheme": scheme, "viewport": {"width": 390, "height": 844}}
+    narrow: dict[str, Any] = {
+        "color_scheme": scheme,
+        "viewport": {"width": 390, "height": 844},
+    }
     models = sorted(p.parent.name for p in out.glob("models/*/index.html"))
     paths = [f"runs/{runs[0]}/index.html", "scenarios/subjects/index.html"]
     paths += ["data/index.html", "scenarios/index.html", "models/index.html"]
