@@ -30,6 +30,7 @@ from helmsite.schema import (
     RunSpec,
     ScenarioFacts,
     Score,
+    Stat,
     Taxonomy,
     TopLogprob,
     Usage,
@@ -38,7 +39,7 @@ from helmsite.schema import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from helmsite.archive import Archive
 
@@ -145,9 +146,15 @@ SHARED = f"Shared {TEXTS['closes a script']} {TEXTS['bidi, open']}\r\n"
 
 def write(archive: Archive) -> None:
     """Store one run of all texts, and one run under each name."""
-    _store(archive, _manifest(ALL, ALL, 0), dict(enumerate(TEXTS.values())))
-    for number, text in enumerate(NAMES.values(), 1):
-        _store(archive, _manifest(text, text, number), {number: text})
+    for number, name in enumerate((ALL, *NAMES.values())):
+        texts = {number: name} if number else dict(enumerate(TEXTS.values()))
+        store(archive, manifest(name, name, number), texts)
+
+
+def runs() -> dict[str, str]:
+    """Return the run of each name."""
+    names = enumerate((ALL, *NAMES.values()))
+    return {name: manifest(name, name, number).run_id for number, name in names}
 
 
 def _metrics(text: str) -> tuple[MetricFacts, ...]:
@@ -159,7 +166,7 @@ def _metrics(text: str) -> tuple[MetricFacts, ...]:
     return (main, other) if text != main.name else (main,)
 
 
-def _manifest(scenario: str, name: str, number: int) -> Manifest:
+def manifest(scenario: str, name: str, number: int) -> Manifest:
     """Return a manifest in which the name is everything that can be chosen."""
     adapter = structs.replace(
         preset("generation", input_noun="Q", output_noun="A"),
@@ -218,26 +225,28 @@ def _manifest(scenario: str, name: str, number: int) -> Manifest:
     )
 
 
-def _store(archive: Archive, manifest: Manifest, texts: dict[int, str]) -> None:
+def store(
+    archive: Archive,
+    about: Manifest,
+    texts: dict[int, str],
+    stats: Sequence[Stat] | None = None,
+) -> None:
+    """Store a run of texts: each as an instance that is answered and one that fails."""
     instances: list[Instance] = []
     replies: list[Reply] = []
     scores: list[Score] = []
-    decoding = manifest.spec.adapter.decoding
+    decoding = about.spec.adapter.decoding
     for place, (number, text) in enumerate(texts.items()):
         for twin in (False, True):
             found = _instance(number, 2 * place + twin, text, twin)
             instances.append(found)
             replies += _replies(found, text, decoding, fails=twin)
-            scores += _scores(found, text, manifest.metrics, number, fails=twin)
-    stats = summarise(
-        instances,
-        scores,
-        manifest.metrics,
-        manifest.perturbations,
-        (),
-        scenario=manifest.scenario.name,
-    )
-    archive.write_run(manifest, instances, replies, scores, stats)
+            scores += _scores(found, text, about.metrics, number, fails=twin)
+    if stats is None:
+        name, metrics = about.scenario.name, about.metrics
+        aggregates = (instances, scores, metrics, about.perturbations, ())
+        stats = summarise(*aggregates, scenario=name)
+    archive.write_run(about, instances, replies, scores, stats)
 
 
 def _instance(number: int, position: int, text: str, twin: bool) -> Instance:

@@ -41,7 +41,7 @@ CONTROLS = re.compile(
 # What the pattern above may match: without the conditions it is many times quicker to
 # search for, and most texts have none of it.
 SUSPECT = re.compile(f"[{HIDDEN}\ufe0e\ufe0f\u200c\u200d]")
-LINES = {0x0A: " ", 0x09: " "}
+PLAIN = bytes([0x09, 0x0A, *range(0x20, 0x7F)])
 EDGES = re.compile(r"(\n|\t| (?=\s|$)|(?<=\s) |^ )")
 SIGNS = {" ": "\u2423", "\n": "\u23ce\n", "\t": "\u21e5"}
 SPACES = {" ": "sp", "\n": "nl", "\t": "tb"}
@@ -64,11 +64,19 @@ def visible(text: str) -> Markup:
     return Markup(seen(text))  # noqa: S704 (escaped there)
 
 
+def shown(text: str) -> str:
+    """Return what `visible` does, a plain string where nothing in it is hidden.
+
+    This is the filter of templates: these escape a plain string by themselves.
+    """
+    return text if text.isascii() and text.isprintable() else visible(text)
+
+
 def seen(text: str) -> str:
     """Return what `visible` does, as a plain string to be put together with others."""
     safe = escape(text)
     if text.isascii():  # quicker still than a search
-        clean = text.isprintable() or text.translate(LINES).isprintable()
+        clean = not text.encode("ascii").translate(None, PLAIN)
     else:
         clean = not SUSPECT.search(text)
     return safe if clean else CONTROLS.sub(_symbol, str(safe))
@@ -154,9 +162,10 @@ def text_name(text: str) -> str:
 
 
 def _only_web(tag: str, attribute: str, value: str) -> str | None:
-    if tag == "a" and attribute == "href" and value.startswith(("https://", "http://")):
-        return value
-    return None
+    if tag != "a":
+        return None
+    on_the_web = attribute == "href" and value.startswith(("https://", "http://"))
+    return value if on_the_web or attribute == "rel" else None
 
 
 def prose(source: str) -> Markup:

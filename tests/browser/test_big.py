@@ -116,8 +116,8 @@ def open_big(
     site = big / "www" / "my" / "site"
     root = site.as_uri() if request.param == "file" else serve(site)
 
-    def opened(path: str, **options: object) -> Page:
-        return pages.open(root, f"runs/{RUN}/{path}", **options)
+    def opened(path: str) -> Page:
+        return pages.open(root, f"runs/{RUN}/{path}")
 
     return opened
 
