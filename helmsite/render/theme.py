@@ -22,7 +22,7 @@ from jinja2 import (
 
 from helmsite.errors import BuildError
 from helmsite.render import formats
-from helmsite.render.text import plain, prose, spaced, visible, web_address
+from helmsite.render.text import plain, prose, shown, spaced, web_address
 from helmsite.resources import bundled
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def environment(chain: Sequence[Path], default: Path) -> Environment:
         auto_reload=False,
     )
     made.filters.update(
-        visible=visible,
+        visible=shown,
         spaced=spaced,
         plain=plain,
         prose=prose,
