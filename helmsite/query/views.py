@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain, groupby, islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from helmsite.archive import rows as archived
@@ -10,7 +11,7 @@ from helmsite.archive.reading import decoded
 from helmsite.query.rows import InstanceView, ReplyView, RequestView, TrialView
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from helmsite.archive import RunFiles
     from helmsite.schema import AdapterSpec, Instance, Reply, Request, Score
@@ -97,7 +98,15 @@ class Shared:
         """Return the code-point offset of the own part in a request's prompt."""
         prompt = request.prompt
         common = self._common.get(request.trial)
-        limit = len(prompt) if common is None else common_length(common, prompt)
+        if common is None:
+            limit = len(prompt)
+        elif prompt.startswith(common):
+            limit = len(common)
+        else:
+            limit = common_length(common, prompt)
+        found = self._near(prompt, instance.input, limit) if instance.input else -1
+        if found >= 0:
+            return found
         whole = self._prefix + instance.input
         for needle, end in (
             (whole, limit + len(whole)),
@@ -109,14 +118,30 @@ class Shared:
                 return found
         return 0 if common is None else prompt.rfind("\n", 0, limit) + 1
 
+    def _near(self, prompt: str, text: str, limit: int) -> int:
+        """Return the last place, not behind `limit`, of a text that follows its prefix.
+
+        Looks only where it nearly always is, by its first characters: to look for all of
+        a long text takes longer than anything else that is done with it.
+        """
+        prefix = self._prefix
+        head = prefix + text[:16]
+        low = max(0, limit - len(prefix))
+        found = prompt.rfind(head, low, limit + len(head))
+        while found >= 0 and not prompt.startswith(text, found + len(prefix)):
+            found = prompt.rfind(head, low, found + len(head) - 1)
+        return found
+
 
 class _Cursor(Generic[Row]):
-    """Rows in the order of their instances, handed out an instance at a time."""
+    """Rows in the order of their instances, handed out an instance at a time.
 
-    def __init__(
-        self, rows: Iterable[Row], key: Callable[[Row], tuple[str, str]]
-    ) -> None:
-        self._groups = groupby(rows, key=key)
+    `owner` says where a row has its instance_id: in itself (''), or in a part of it.
+    """
+
+    def __init__(self, rows: Iterable[Row], owner: str = "") -> None:
+        names = (f"{owner}instance_id", f"{owner}perturbation")
+        self._groups = groupby(rows, key=attrgetter(*names))
         self._next = next(self._groups, None)
 
     def take(self, key: tuple[str, str]) -> list[Row]:
@@ -135,10 +160,7 @@ def _joined(
     shared: Shared,
 ) -> Iterator[InstanceView]:
     """Put rows together that are in the same order."""
-    answers = _Cursor(
-        replies, lambda r: (r.request.instance_id, r.request.perturbation)
-    )
-    verdicts = _Cursor(scores, lambda s: (s.instance_id, s.perturbation))
+    answers, verdicts = _Cursor(replies, "request."), _Cursor(scores)
     for instance in instances:
         key = (instance.instance_id, instance.perturbation)
         yield InstanceView(
@@ -150,6 +172,8 @@ def _trials(
     instance: Instance, replies: list[Reply], scores: list[Score], shared: Shared
 ) -> tuple[TrialView, ...]:
     numbers = {r.request.trial for r in replies} | {s.trial for s in scores}
+    if len(numbers) == 1:
+        return (_trial(instance, numbers.pop(), replies, scores, shared),)
     return tuple(
         _trial(
             instance,
@@ -178,8 +202,7 @@ def _trial(
         else:
             owned.setdefault(owner, []).append(score)
     requests = []
-    numbered = enumerate(replies)
-    for _, group in groupby(numbered, key=lambda pair: pair[1].request.key):
+    for _, group in groupby(enumerate(replies), key=lambda pair: pair[1].request.key):
         members = list(group)
         request = members[0][1].request
         views = tuple(
@@ -194,9 +217,9 @@ def _trial(
 
 def _owner(score: Score, replies: list[Reply]) -> int | None:
     """Return the one reply that a score is about, None if it is about the instance."""
-    wanted = (score.request_index, score.reference_index, score.completion_index)
-    if wanted == (-1, -1, -1):
+    if score.request_index == score.reference_index == score.completion_index == -1:
         return None
+    wanted = (score.request_index, score.reference_index, score.completion_index)
     found = [
         n
         for n, reply in enumerate(replies)
