@@ -16,7 +16,7 @@
 
     const fill = (found) => {
       const list = make("div", { class: "choices", role: "group", "aria-label": label });
-      const all = found.map((entry) => fold(`${entry.text} ${entry.note || ""}`));
+      const all = found.map((entry) => fold(`${entry.text} ${entry.note || ""} ${entry.key.replace(/-[0-9a-f]{4}$/, "")}`));
       for (const entry of found) {
         const box = make("input", { type: "checkbox", value: entry.key });
         box.addEventListener("change", () => { mark(box); changed(); });
