@@ -46,9 +46,10 @@ wheel: $(VENV)/.ready ## build the wheel, install it in an empty environment, ru
 serve: $(VENV)/.ready ## show site/ on this machine
 	$(BIN)/helmsite serve site
 
-bench: $(VENV)/.ready ## measure speed and size (not tests)
-	@for file in tests/bench/bench_*.py; do \
-		echo "== $$file"; $(BIN)/python -m tests.bench.$$(basename $$file .py) || exit 1; done
+bench: $(VENV)/.ready ## measure speed, memory and size (ARGS="--keep DIR --helm BIN")
+	$(BIN)/python -m tests.bench.bench_archive
+	$(BIN)/python -m tests.bench.bench_query
+	$(BIN)/python -m tests.bench.bench_site $(ARGS)
 
 clean: ## remove the environment, caches and built files; runs/ stays
 	rm -rf $(VENV) site dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
