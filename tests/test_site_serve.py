@@ -256,7 +256,7 @@ class Lines:
         for line in stream:
             self.seen.append(line.rstrip())
 
-    def wait(self, words: str, times: int = 1, seconds: float = 90) -> str:
+    def wait(self, words: str, times: int = 1, seconds: float = 180) -> str:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             found = [line for line in list(self.seen) if words in line]
