@@ -2,7 +2,7 @@
 // The finder: loads a run's score index when it is asked for, keeps the state in the
 // address, and steps through what matches.
 (() => {
-  const { make, pointed, findForm, findList, asked, entries, markWords, showTrial, FINDER_KEYS } = helmsite;
+  const { make, pointed, findForm, findList, asked, entries, markWords, showTrial, termsOf, FINDER_KEYS } = helmsite;
   const box = document.getElementById("finder");
   if (!box) return;
   const AT_ONCE = 300_000; // bytes of an index that a run's page loads unasked
@@ -219,6 +219,10 @@
     const textless = typeof rows.index.texts !== "object";
     if (state.q && textless) {
       ignored.push(`q “${state.q}” (${rows.index.texts})`);
+      state.q = "";
+    }
+    if (state.q && !termsOf(state.q).length) {
+      ignored.push(`q “${state.q}”`);
       state.q = "";
     }
     if (state.q && !again) begin(state);

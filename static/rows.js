@@ -195,9 +195,10 @@
         if (value && !known) ignored.push(`${key} “${value}”`);
       }
       for (const asked of params.getAll("group")) {
-        const [dimension, value] = [asked.split("=", 1)[0], asked.slice(asked.indexOf("=") + 1)];
-        if (dimension === "sub_split" && choices.sub.includes(value)) state.sub = value;
-        else if (groups.has(dimension) && values.get(dimension).has(value)) state.groups[dimension] = value;
+        const value = (name) => asked.slice(name.length + 1); // either of the two may hold a "="
+        const dimension = [...groups.keys()].find((name) => asked.startsWith(`${name}=`) && values.get(name).has(value(name)));
+        if (dimension !== undefined) state.groups[dimension] = value(dimension);
+        else if (asked.startsWith("sub_split=") && choices.sub.includes(value("sub_split"))) state.sub = value("sub_split");
         else ignored.push(`group “${asked}”`);
       }
       for (const name of RANGES) {

@@ -46,6 +46,7 @@ class ScoreIndex:
         main, known = run.main_metric, run.manifest.metrics
         others = [m for m in known if is_verdict(m) and m != main][:CANDIDATES]
         self._metrics = [*([main] if main else []), *others]
+        self._judges = [(m.name, is_verdict(m)) for m in self._metrics]
         self._pages: list[int] = []
         self._rows = 0
         self._ids: list[str] = []
@@ -85,10 +86,9 @@ class ScoreIndex:
 
     def _judge(self, row: int, trial: TrialView) -> None:
         whole, parts, broken = _scores(trial)
-        for metric in self._metrics:
-            found = whole.get(metric.name) or parts.get(metric.name, [])
-            value = _value(found, broken, is_verdict(metric))
-            self._values[metric.name].put(trial.trial, row, value)
+        for name, judges in self._judges:
+            found = whole.get(name) or parts.get(name, [])
+            self._values[name].put(trial.trial, row, _value(found, broken, judges))
         found = whole.get(MAX_PROB) or parts.get(MAX_PROB, [])
         kept = [s.value for s in found if s.value is not None]
         if kept:
@@ -166,7 +166,8 @@ class _Trials(dict[int, list[Value]]):
     def put(self, trial: int, row: int, value: Value) -> None:
         """Keep a value; rows come in order."""
         column = self.setdefault(trial, [])
-        column.extend([None] * (row - len(column)))
+        if len(column) < row:
+            column.extend([None] * (row - len(column)))
         column.append(value)
 
     def columns(self, trials: Iterable[int], rows: int) -> list[Any]:

@@ -853,3 +853,28 @@ def test_the_open_finder_is_accessible(
           e => !e.closest('.scroll') && e.getBoundingClientRect().right > innerWidth).map(e => e.outerHTML)"""
     )
     assert wide == []
+
+
+def test_an_equals_sign_may_stand_in_a_dimension_and_in_a_value(
+    pages: Pages, runs_site: Path
+) -> None:
+    first, second = (
+        structs.replace(
+            v, instance=structs.replace(v.instance, sub_split="", attributes=attributes)
+        )
+        for v, attributes in zip(
+            VIEWS[:2], ({"a=b": ("c=d",)}, {"a": ("b=c",)}), strict=True
+        )
+    )
+    page = pages.open(runs_site.as_uri(), f"{MIXED}/1.html")
+    queries = [urlencode([("group", g)]) for g in ("a=b=c=d", "a=b=c", "a=x", "q=c")]
+    answers = page.evaluate(ASK, [payload_of([first, second]), queries])
+    assert [a["found"] for a in answers] == [[0], [1], [0, 1], [0, 1]]
+    assert [len(a["ignored"]) for a in answers] == [0, 0, 1, 1]
+    assert [a["again"] for a in answers] == [a["found"] for a in answers]
+
+
+def test_quotes_without_words_search_for_nothing(open_run: Open) -> None:
+    page = open_run(f"{MIXED}/index.html?q=%22%22")
+    page.locator("#finder .warn").filter(has_text='q “""”').wait_for()
+    says(page, f"{ORIGINALS} instances and")
