@@ -41,7 +41,7 @@
   };
   // Messages as they were sent: their other fields are JSON already, and stay as they are.
   const sent = (box) => {
-    const parts = [...box.querySelectorAll(":scope > .said")].map((said) => {
+    const parts = [...box.querySelectorAll(":scope > .said:not(.call)")].map((said) => {
       const [role, text, extra] = [".role", "pre:not(.extra)", "pre.extra"].map((s) => said.querySelector(s));
       const [content, more] = [exact(text), extra ? exact(extra) : ""];
       if (content === null || more === null) return null;

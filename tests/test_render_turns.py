@@ -184,6 +184,16 @@ def test_messages_keep_their_other_fields() -> None:
     assert said[1].extra is None
 
 
+def test_a_messages_tool_calls_are_turns_too() -> None:
+    call = {"id": "c", "function": {"name": "add", "arguments": "{}"}}
+    said = messages([Message("assistant", "", {"tool_calls": [call, 3]})], show)
+    assert [(t.name, t.kind) for t in said] == [
+        ("assistant", ""),
+        ("assistant calls add", "call"),
+    ]
+    assert fields(said[0]) == {"tool_calls": [call, 3]}
+
+
 def test_messages_as_sent_are_one_json_text() -> None:
     made = as_sent([Message("user", "a\n“b”", {"x": [1.0]})])
     assert json.loads(made) == [{"role": "user", "content": "a\n“b”", "x": [1.0]}]

@@ -157,13 +157,14 @@ class Articles:
         return Clip(diff.marked(text, spans), len(text))
 
     def _asked(self, instance: Instance) -> tuple[Said, ...]:
-        said = turns.messages(instance.messages, self._clip)
-        return tuple(
-            Said(turn.name, turn.text, "input", turn.extra)
-            if message.content and message.content == instance.input
-            else turn
-            for turn, message in zip(said, instance.messages, strict=True)
-        )
+        own = iter(instance.messages)
+        found = []
+        for turn in turns.messages(instance.messages, self._clip):
+            if turn.kind != "call" and next(own).content == instance.input != "":
+                found.append(Said(turn.name, turn.text, "input", turn.extra))
+            else:
+                found.append(turn)
+        return tuple(found)
 
     def _trial(self, trial: TrialView, view: InstanceView) -> TrialBlock:
         separate = self._method in OPTION_METHODS

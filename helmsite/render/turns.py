@@ -26,13 +26,20 @@ DEEP = "This turn is nested too deeply to be shown; the archive has it."
 
 
 def messages(said: Iterable[Message], show: Show) -> tuple[Said, ...]:
-    """Return messages in order; `extra` holds the other fields of each as JSON."""
+    """Return messages in order, each followed by the tool calls that it makes.
+
+    `extra` holds the other fields of a message as JSON, the calls among them.
+    """
     found = []
     for message in said:
+        who = _name(message.role)
         extra = as_json(message.extra) if message.extra else ""
-        found.append(
-            Said(_name(message.role), show(message.content), extra=_extra(extra, show))
-        )
+        found.append(Said(who, show(message.content), extra=_extra(extra, show)))
+        calls = message.extra.get("tool_calls")
+        for call in calls if isinstance(calls, list) else []:
+            known = _call(call) if isinstance(call, dict) else None
+            if known:
+                found.append(_called(who, known, show))
     return tuple(found)
 
 
@@ -66,14 +73,8 @@ def _turns(item: Any, who: str, show: Show) -> Iterator[Said]:
     elif isinstance(item.get("role"), str):
         yield from _message(item, show)
     elif call := _call(item):
-        name, arguments, used = call
-        text = arguments if isinstance(arguments, str) else as_json(arguments)
-        yield Said(
-            _join(who, f"calls {_name(name)}"),
-            show(text),
-            "call",
-            _rest(item, used, show),
-        )
+        turn = _called(who, call, show)
+        yield Said(turn.name, turn.text, turn.kind, _rest(item, call[2], show))
     else:
         yield from _part(item, who, show)
 
@@ -120,6 +121,12 @@ def _both(first: Clip | None, second: Clip) -> Clip:
 
 def _kind(turn: Said, kind: str) -> Said:
     return turn if turn.kind else Said(turn.name, turn.text, kind, turn.extra)
+
+
+def _called(who: str, call: tuple[str, Any, set[str]], show: Show) -> Said:
+    name, arguments, _ = call
+    text = arguments if isinstance(arguments, str) else as_json(arguments)
+    return Said(_join(who, f"calls {_name(name)}"), show(text), "call")
 
 
 def _call(item: dict[str, Any]) -> tuple[str, Any, set[str]] | None:

@@ -142,6 +142,7 @@ def test_messages_are_copied_as_they_were_sent(open_instances: Open) -> None:
     text = copied(page, details)
     sent = [{"role": m.role, "content": m.content, **m.extra} for m in SAID]
     assert json.loads(text) == sent
+    assert details.locator(".call .role").all_inner_texts() == ["assistant calls look"]
     assert "12345678901234567890" in text
     assert "1.0" in text
     asked = copied(page, article(page, "asked").locator("details.sent"))
