@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import pyarrow as pa
 from msgspec import structs
 
 from helmsite.archive import rows as archived
@@ -13,6 +14,8 @@ from helmsite.query.rows import Cell, Part
 from helmsite.query.sql import query
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     import duckdb
 
     from helmsite.archive import Archive
@@ -48,14 +51,14 @@ class Found(NamedTuple):
 
 
 def completed(
-    page: ScenarioPage, archive: Archive, connection: duckdb.DuckDBPyConnection
+    page: ScenarioPage, archive: Archive, held: Mapping[str, Sequence[Found]]
 ) -> ScenarioPage:
-    """Return a scenario's page with its parts and an example.
+    """Return a scenario's page with its parts and an example; `held` is of `by_run`.
 
     The example is the first request of the newest run that has one, with what came back
     and what was right.
     """
-    page = structs.replace(page, parts=parts(page, connection))
+    page = structs.replace(page, parts=parts(page, held))
     for run in sorted(page.runs, key=lambda r: -newest(r.manifest)):
         files = archive.run(run.manifest.run_id)
         first = files.first_reply()
@@ -76,20 +79,36 @@ def completed(
     return page
 
 
-def parts(
-    page: ScenarioPage, connection: duckdb.DuckDBPyConnection
-) -> tuple[Part, ...]:
+def by_run(
+    connection: duckdb.DuckDBPyConnection, mains: Mapping[str, str]
+) -> dict[str, list[Found]]:
+    """Return each run's values of its scenario's main metric, one per part.
+
+    Args:
+        connection: the cache, with the table `entry`.
+        mains: the main metric of each scenario.
+    """
+    texts = {"scenario": list(mains), "metric": list(mains.values())}
+    wanted = pa.table({name: pa.array(c, pa.string()) for name, c in texts.items()})
+    connection.register("main", wanted)
+    found: dict[str, list[Found]] = {}
+    for row in map(Found._make, connection.execute(query("parts")).fetchall()):
+        found.setdefault(row.run_id, []).append(row)
+    return found
+
+
+def parts(page: ScenarioPage, held: Mapping[str, Sequence[Found]]) -> tuple[Part, ...]:
     """Return the main metric's values by split and sub-split, a cell for each row."""
-    if not page.columns:
-        return ()
     runs = [row.cells[0].run_id for row in page.rows]
-    found = connection.execute(
-        query("parts"), {"runs": runs, "metric": page.columns[0].metric.name}
-    ).fetchall()
     cells: dict[tuple[str, str], dict[str, Cell]] = {}
-    for row in map(Found._make, found):
-        cells.setdefault((row.split, row.sub_split), {})[row.run_id] = row.cell()
+    for run in dict.fromkeys(runs):
+        for row in held.get(run, ()):
+            cells.setdefault((row.split, row.sub_split), {})[run] = row.cell()
     return tuple(
-        Part(split, sub_split, tuple(own.get(run, Cell()) for run in runs))
-        for (split, sub_split), own in cells.items()
+        Part(
+            split,
+            sub_split,
+            tuple(cells[split, sub_split].get(r, Cell()) for r in runs),
+        )
+        for split, sub_split in sorted(cells)
     )

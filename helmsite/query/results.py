@@ -138,7 +138,7 @@ class Results:
             columns=columns,
             runs=runs,
         )
-        return parts.completed(page, self._archive, self._connection)
+        return parts.completed(page, self._archive, self._summaries.parts)
 
     def models(self) -> tuple[ModelSummary, ...]:
         """Return every model, best accuracy win rate first, then by name."""

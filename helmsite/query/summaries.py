@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from helmsite.query import board, ranking
+from helmsite.query import board, parts, ranking
 from helmsite.query.index import ACCURACY
 from helmsite.query.rows import (
     Cell,
@@ -94,6 +94,14 @@ class Summaries:
     def by_run(self) -> dict[str, board.Lines]:
         """Every number of every run, scenario by scenario."""
         return board.tables(self._connection, self.offered, by_run=True)
+
+    @cached_property
+    def parts(self) -> dict[str, list[parts.Found]]:
+        """Every run's main number by split and sub-split."""
+        mains = {
+            s: columns[0].metric.name for s, columns in self.offered.items() if columns
+        }
+        return parts.by_run(self._connection, mains)
 
     @cached_property
     def mains(self) -> dict[str, Cell]:
