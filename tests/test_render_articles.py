@@ -327,6 +327,20 @@ def test_a_failed_request_is_marked_on_the_whole_article() -> None:
     assert "request failed: HTTP 500 &lt;b&gt;" in page
 
 
+def test_a_request_without_a_reply_says_so() -> None:
+    page = html(view())
+    assert "request failed: no reply is kept" in page
+    assert '<pre class="own">' in page
+
+
+def test_a_long_transcript_is_a_file() -> None:
+    kept: dict[str, str] = {}
+    items = ({"role": "user", "content": "x" * 500},) * 1_000
+    page = html(view(Completion("a", transcript=items)), kept)
+    assert [json.loads(text) for text in kept.values()] == [list(items)]
+    assert len(page) < 200_000
+
+
 def test_an_instance_with_scores_alone_shows_them() -> None:
     score = Score("id1", "exact_match", 1.0)
     page = html(InstanceView(Instance("id1", "It"), (TrialView(0, (), (score,)),)))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from helmsite.render.parts import Clip, Said
 from helmsite.render.text import visible
-from helmsite.render.turns import as_sent, messages, transcript
+from helmsite.render.turns import MOST, as_sent, messages, shortened, transcript
 from helmsite.schema import Message
 from tests.test_render_text import unseen
 
@@ -175,6 +175,29 @@ def test_a_turn_that_is_nested_without_end_stops_no_page() -> None:
     found = told(deep, {"role": "user", "content": "hi"})
     assert found[0][2].startswith("This turn is nested too deeply")
     assert found[1] == ("user", "", "hi")
+
+
+def test_of_very_many_turns_first_and_last_are_shown_with_a_link_to_all() -> None:
+    items = [{"role": "user", "content": f"{n} " + "x" * 500} for n in range(1_000)]
+    said = transcript(items, show)
+    kept: list[int] = []
+
+    def whole() -> str:
+        kept.append(1)
+        return "text/all.txt"
+
+    assert shortened(said[:20], whole) == said[:20]
+    assert not kept
+    made = shortened(said, whole)
+    (at,) = [n for n, t in enumerate(made) if t.kind == "data"]
+    assert made[:at] == said[:at]
+    assert made[at + 1 :] == said[at + 1 - len(made) :]
+    assert 0 < len(made) - at - 1 < at
+    assert made[at].name == f"{len(said) - len(made) + 1} turns left out here"
+    assert '<a href="text/all.txt">' in made[at].text.html
+    assert sum(t.text.characters for t in made) < MOST
+    huge = transcript([{"role": "user", "content": "x" * 500_000}] * 3, show)
+    assert [t.kind for t in shortened(huge, whole)] == ["data"]
 
 
 def test_messages_keep_their_other_fields() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 REFERENCE = 2_000
 NOTHING = Clip(Markup(), 0)
+UNKEPT = ReplyBlock("Completion", NOTHING, (), (), error="no reply is kept")
 
 
 class Articles:
@@ -205,7 +206,8 @@ class Articles:
         return RequestBlock(
             label=_label(request) if len(trial.requests) > 1 else "",
             prompt=self._prompts.view(view, self._above),
-            replies=tuple([self._reply(r, view, of, as_in) for r in view.replies]),
+            replies=tuple([self._reply(r, view, of, as_in) for r in view.replies])
+            or (UNKEPT,),
             notes=tuple(notes),
             messages=said,
             asked=asked,
@@ -243,9 +245,13 @@ class Articles:
             else None,
             tokens=drawn,
             mapped=plain(mapped)[:500],
-            turns=turns.transcript(completion.transcript, self._clip),
+            turns=self._turns(completion.transcript) if completion.transcript else (),
             as_in=as_in,
         )
+
+    def _turns(self, transcript: tuple[Any, ...]) -> tuple[Said, ...]:
+        said = turns.transcript(transcript, self._clip)
+        return turns.shortened(said, lambda: self._store(turns.as_json(transcript)))
 
     def _answer(self, text: str) -> Clip:
         """Return a completion; its white space at the edges can be seen."""

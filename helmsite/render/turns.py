@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from markupsafe import Markup
+
 from helmsite.render.parts import Clip, Said
 from helmsite.render.text import plain
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 TEXTS = {"text", "input_text", "output_text"}
 THOUGHTS = ("reasoning_content", "reasoning", "thinking")
 NAME = 80
+MOST, TURN = 120_000, 200  # characters of a transcript on a page, and what a turn adds
 DEEP = "This turn is nested too deeply to be shown; the archive has it."
 
 
@@ -57,6 +60,27 @@ def transcript(items: Sequence[Any], show: Show) -> tuple[Said, ...]:
         except RecursionError:
             found.append(Said("data", show(DEEP), "data"))
     return tuple(found)
+
+
+def shortened(said: tuple[Said, ...], whole: Callable[[], str]) -> tuple[Said, ...]:
+    """Return turns, of very many the first and the last with a link to all of them.
+
+    Args:
+        said: the turns.
+        whole: stores all of them as a file and returns its address.
+    """
+    sizes = [t.text.characters + (t.extra.characters if t.extra else 0) for t in said]
+    if sum(sizes) + TURN * len(said) <= MOST:
+        return said
+    room, first = MOST, 0
+    while first < len(said) and (room := room - sizes[first] - TURN) > MOST // 4:
+        first += 1
+    last = len(said)
+    while last > first and (room := room - sizes[last - 1] - TURN) > 0:
+        last -= 1
+    note = Markup('<a href="{}">the whole transcript as JSON</a>').format(whole())
+    cut = Said(f"{last - first:,} turns left out here", Clip(note, 0), "data")
+    return (*said[:first], cut, *said[last:])
 
 
 def as_json(value: object) -> str:
