@@ -208,7 +208,7 @@
   const uncover = (ranges) => {
     const article = pointed();
     const own = ranges.map((range) => range.startContainer.parentElement).filter((part) => article && article.contains(part));
-    if (!own.length || own.some((part) => part.checkVisibility())) return;
+    if (!own.length || own.some((part) => !part.checkVisibility || part.checkVisibility())) return;
     const panel = own[0].closest(".trial");
     if (panel) showTrial(panel.querySelector("h3").textContent.replace(/\D+/, ""));
     for (let part = own[0].closest("details"); part; part = part.parentElement.closest("details")) part.open = true;

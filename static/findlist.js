@@ -30,7 +30,8 @@
         actions.sort(now === "ascending" ? `-${name}` : now ? "" : name);
         out.querySelector(`[data-sort="${name}"]`)?.focus();
       });
-      const note = name === "score" ? make("small", {}, shown(rows.metricOf(state).title)) : "";
+      const notes = { score: () => rows.metricOf(state).title, confidence: () => (index.sure === "tokens" ? "of the tokens" : index.sure) };
+      const note = notes[name] ? make("small", {}, shown(notes[name]())) : "";
       return make("th", { scope: "col", "aria-sort": now || false }, button, title, note);
     };
     const snippet = (found) => {
