@@ -113,7 +113,7 @@ def _work(report: BuildReport) -> str:
     if report.current:
         return "up to date, nothing was written"
     if not report.reused:
-        return f"{report.rendered} runs rendered"
+        return f"{report.rendered} run{'s' * (report.rendered != 1)} rendered"
     return f"{report.rendered} of {report.rendered + report.reused} runs rendered"
 
 
