@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from msgspec import structs
 
+from helmsite.config import SiteConfig
 from helmsite.errors import BuildError
 from helmsite.query.rows import (
     InstanceView,
@@ -18,12 +19,12 @@ from helmsite.query.rows import (
     RunSummary,
     TrialView,
 )
-from helmsite.render import samples, sentences
+from helmsite.render import build, samples, sentences
 from helmsite.render.articles import Articles
 from helmsite.render.names import SiteMap
 from helmsite.render.output import Writer, refuse_foreign
 from helmsite.render.record import Mark
-from helmsite.render.runpages import InstancePages
+from helmsite.render.runpages import PER_PAGE, InstancePages
 from helmsite.render.scoreindex import ScoreIndex, anchors, read
 from helmsite.render.theme import Theme
 from helmsite.render.tokens import LIMIT, confidence, tokens
@@ -39,8 +40,10 @@ from helmsite.schema import (
     Score,
     TopLogprob,
 )
+from tests.instance_source import RUN, InstanceResults
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 THEME = Theme()
@@ -525,3 +528,27 @@ def test_a_page_marks_an_original_by_what_its_twins_change(tmp_path: Path) -> No
     assert "<mark>I</mark>t <mark>is</mark></pre>" in first
     assert first.count("<a href=") == 3
     assert all("original</a>" in html for html in twins)
+
+
+class ManyTwins(InstanceResults):
+    """A run of one instance with more perturbed versions than a page holds."""
+
+    def instances(self, run_id: str) -> Iterator[InstanceView]:
+        for n in range(2 * PER_PAGE):
+            twin = Instance("id1", f"It {n}", perturbation=f"p{n}" if n else "")
+            yield view(Completion("a"), instance=twin)
+
+
+def test_twins_on_another_page_than_their_original_link_to_nothing_gone(
+    tmp_path: Path,
+) -> None:
+    build(ManyTwins(), tmp_path / "site", SiteConfig(title="Twins"))
+    drawn = [
+        (tmp_path / "site" / "runs" / RUN / f"{n}.html").read_text("utf-8")
+        for n in (1, 2)
+    ]
+    for page in drawn:
+        ids = set(re.findall(r'<article id="([^"]+)"', page))
+        assert len(ids) == PER_PAGE
+        assert set(re.findall(r'href="#(i-[^"]+)"', page)) == ids
+    assert drawn[1].count("<mark") >= PER_PAGE

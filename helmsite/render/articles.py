@@ -60,11 +60,16 @@ class Articles:
         self._keep = keep
         self._prompts = Prompts(self._store)
         self._original: InstanceView | None = None
+        self._beside = False  # whether the original is on this page
         self._above = Above("", "")
 
     def take_shared(self) -> tuple[Shared, ...]:
         """Return the shared beginnings since the last call, in order of use."""
         return self._prompts.take_shared()
+
+    def turn_page(self) -> None:
+        """Say that what follows is on another page than the last original."""
+        self._beside = False
 
     def article(
         self, view: InstanceView, twins: Sequence[InstanceView] = ()
@@ -78,7 +83,7 @@ class Articles:
         """
         instance = view.instance
         if not instance.perturbation:
-            self._original = view
+            self._original, self._beside = view, True
         original = self._original_of(view)
         name = anchor(instance.instance_id, instance.perturbation)
         self._above = Above(instance.input, name)
@@ -96,7 +101,7 @@ class Articles:
             references=tuple([self._reference(r) for r in instance.references]),
             trials=tuple([self._trial(t, view) for t in view.trials]),
             state=_state(view, outcomes),
-            original=anchor(instance.instance_id) if original else "",
+            original=anchor(instance.instance_id) if original and self._beside else "",
             was=() if was == outcomes else was,
             twins=tuple([self._twin(t, outcomes) for t in twins]),
         )

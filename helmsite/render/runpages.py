@@ -185,6 +185,7 @@ class InstancePages:
         elif self._is_full(self._group, self._sizes[1]):
             self._close_group()
             self._flush(last=False)
+            self._articles.turn_page()
         self._group.append(self._rendered(view))
         self._sizes[1] += len(self._group[-1].html)
 
