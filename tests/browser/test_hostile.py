@@ -72,7 +72,7 @@ LIVE = f"""async (root) => {{
   return found;
 }}"""
 READ = """() => Object.fromEntries([...document.querySelectorAll("article")].map((a) => [a.id, [
-  [...a.querySelectorAll("pre, span, a, q, p, th, td, li")].map((e) => helmsite.exact(e)),
+  [...a.querySelectorAll("pre, bdi, span, a, q, p, th, td, li, small")].map((e) => helmsite.exact(e)),
   [...a.querySelectorAll("a[href*='text/']")].map((e) => e.getAttribute("href")),
 ]]))"""
 EXACT = "elements => elements.map((e) => helmsite.exact(e))"
