@@ -41,7 +41,10 @@ def command(
 
     Of an earlier site in the folder, what is still true is taken over.
     """
+    from helmsite.render.workers import collect_seldom
+
     project = place.project()
+    collect_seldom()
     build_site(
         project,
         place.existing(project),
