@@ -137,7 +137,8 @@
       const place = places.get(event.target.closest(".tok"));
       return place === undefined ? -1 : place;
     };
-    for (const kind of ["mouseover", "focusin", "click"]) {
+    // mousemove: a mouse that rests elsewhere must not undo a tap, as mouseover would.
+    for (const kind of ["mousemove", "focusin", "click"]) {
       strip.addEventListener(kind, (event) => { if (index(event) >= 0) tell(index(event)); });
     }
     let stop = 0;
