@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import pytest
+from msgspec import structs
 
 from helmsite.archive import Archive
 from helmsite.config import SiteConfig
@@ -22,13 +23,15 @@ from helmsite.render.names import RESERVED, anchor, assign
 from helmsite.render.text import CONTROLS, plain
 from tests import hostile
 from tests.browser.conftest import once
+from tests.site_source import SCENARIOS, FakeResults
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from playwright.sync_api import Page
 
+    from helmsite.query.rows import InstanceView
     from tests.browser.conftest import Pages
 
     Open = Callable[..., Page]
@@ -132,6 +135,24 @@ def test_there_are_fifty_of_them_and_each_is_stored(hostile_site: Path) -> None:
 def test_what_no_file_can_hold_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(ArchiveError, match="surrogate"):
         hostile.store(Archive(tmp_path), hostile.manifest("s", "m", 1), {0: text}, ())
+
+
+class Halves(FakeResults):
+    """Rows that no archive holds: with halves of characters."""
+
+    def instances(self, run_id: str) -> Iterator[InstanceView]:
+        half = hostile.REFUSED["surrogate"]
+        for view in super().instances(run_id):
+            item = structs.replace(
+                view.instance, input=half, attributes={half: (half,)}
+            )
+            yield structs.replace(view, instance=item)
+
+
+def test_half_a_character_leaves_the_files_sound(tmp_path: Path) -> None:
+    build(Halves(models=1, scenarios=SCENARIOS[:1]), tmp_path / "site", SiteConfig())
+    texts = [p.read_bytes() for p in (tmp_path / "site").rglob("*") if p.is_file()]
+    assert any("half [U+D83D] of" in re.sub("<[^>]*>", "", t.decode()) for t in texts)
 
 
 def test_no_text_makes_a_file_name(hostile_site: Path) -> None:
