@@ -272,6 +272,17 @@ def test_a_broken_link_stops_the_build(tmp_path: Path) -> None:
         ('<p id="a"></p><p id="a"></p>', "stands twice"),
         ('<p id="a&amp;b"></p><a href="?q=1#a&amp;b">', ""),
         ('<a href="https://example.org/">', ""),
+        ("<article id=i-a><a href=#i-a>", ""),
+        ("<article id=i-a><a href=#i-b>", "leads to no such place"),
+        ("<p class=x id=a/b title='>'><a title=a href=?q=1#a/b>", ""),
+        ("<p class=x id=a></p><p id='a'></p>", "stands twice"),
+        ("<a class=x href=gone.html>", "leads to no file"),
+        ("<A HREF = gone.html>", "leads to no file"),
+        ('<a title="x>y"href="gone.html">', "leads to no file"),
+        ("<a title=it's href=gone.html>", "leads to no file"),
+        ('<br/><img alt="" src=gone.png>', "leads to no file"),
+        ("<p title='<a href=gone.html>' class=x data-href=gone.html>", ""),
+        ("<p> href=gone.html 1 < 2 src=gone.png</p>", ""),
     ],
 )
 def test_the_link_check_says_what_is_wrong(

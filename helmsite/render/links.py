@@ -11,7 +11,6 @@ from __future__ import annotations
 import html
 import posixpath
 import re
-from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
@@ -22,10 +21,18 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
-TAG = re.compile(r"""<[a-zA-Z][^\s>]*\s[^<>"']*(?:"[^"]*"[^<>"']*|'[^']*'[^<>"']*)*>""")
-ATTRIBUTE = re.compile(
-    r"""([^\s"'<>/=]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'=<>`]+))"""
+VALUE = r"""(?:"[^"]*+"|'[^']*+'|[^\s"'>][^\s>]*+)"""
+# Start tags with attributes, as browsers read them, but for those that have a class only.
+# Of most tags with something to see that is all: they are taken apart on the spot.
+TAG = re.compile(
+    r"""<[a-zA-Z][^\s/>]*+[\s/]++(?!class=(?:"[^"]*+"|[^\s"'=>]++)>)"""
+    r"""(?:(id|href|src)=(?:"([^"&]*+)"|([^\s"'>&]++))>"""
+    rf"""|([^=>]*+(?:=\s*+{VALUE}?+[^=>]*+)++)>)"""
 )
+ATTRIBUTE = re.compile(
+    r"""([^\s/>=]++)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>][^\s>]*+))"""
+)
+SEEN = ("id", "href", "src")
 OUTSIDE = re.compile(r"https?://")
 SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 INDEX = re.compile(r"runs/[^/]+/index\.js")
@@ -62,11 +69,19 @@ class Link(Record, frozen=True, array_like=True):
 
 
 class Scan(NamedTuple):
-    """What a page can be linked by and what it links to; `twice` are repeated ids."""
+    """What a page can be linked by and what it links to; `twice` are repeated ids.
 
-    ids: frozenset[str]
+    The ids are one text, since those of a large run's pages are many. Links to places on
+    the page that exist are left out.
+    """
+
+    ids: str
     links: tuple[tuple[str, str], ...]
     twice: tuple[str, ...]
+
+    def has(self, name: str) -> bool:
+        """Return whether the page has an id."""
+        return f"\0{name}\0" in self.ids
 
 
 class Checked(NamedTuple):
@@ -77,23 +92,32 @@ class Checked(NamedTuple):
 
 
 def scan(source: str) -> Scan:
-    """Return the ids and links of a page. Equal tags are taken apart once."""
-    ids: set[str] = set()
-    twice: set[str] = set()
+    """Return the ids and links of a page; values may stand without quotes."""
+    ids: list[str] = []
     links: set[tuple[str, str]] = set()
-    for tag, times in Counter(TAG.findall(source)).items():
-        small = tag.lower()  # most tags hold none of the three: quicker than a pattern
-        if not ("id" in small or "href" in small or "src" in small):
+    for kind, quoted, bare, attributes in TAG.findall(source):
+        if kind:
+            found = [(kind, quoted or bare)]
+        elif any(name in attributes.lower() for name in SEEN):
+            found = list(_attributes(attributes))
+        else:
             continue
-        for written, *values in ATTRIBUTE.findall(tag):
-            name, value = written.lower(), html.unescape("".join(values))
-            if name in {"href", "src"}:
+        for name, value in found:
+            if name == "id":
+                ids.append(value)
+            else:
                 links.add((name, value))
-            elif name == "id":
-                if value in ids or times > 1:
-                    twice.add(value)
-                ids.add(value)
-    return Scan(frozenset(ids), tuple(sorted(links)), tuple(sorted(twice)))
+    known = set(ids)
+    twice = {i for i in known if ids.count(i) > 1} if len(known) < len(ids) else ()
+    links = {(k, a) for k, a in links if a[:1] != "#" or a[1:] not in known}
+    whole = "\0".join(["", *ids, ""])
+    return Scan(whole, tuple(sorted(links)), tuple(sorted(twice)))
+
+
+def _attributes(tag: str) -> Iterator[tuple[str, str]]:
+    for written, *values in ATTRIBUTE.findall(tag):
+        if (name := written.lower()) in SEEN:
+            yield name, html.unescape("".join(values))
 
 
 def check_pages(
@@ -128,7 +152,7 @@ def _missing(link: Link, files: Collection[str], pages: Mapping[str, Scan]) -> s
     path, fragment = link.target
     if path not in files:
         return "leads to no file"
-    if fragment and path in pages and fragment not in pages[path].ids:
+    if fragment and path in pages and not pages[path].has(fragment):
         return "leads to no such place on the page"
     return ""
 
@@ -172,7 +196,7 @@ def check_index(name: str, script: str, pages: Mapping[str, Scan]) -> list[str]:
     for number, anchors in enumerate(scoreindex.anchors(index), 1):
         page = pages.get(f"{folder}/{number}.html")
         for anchor in anchors:
-            if page is None or anchor not in page.ids:
+            if page is None or not page.has(anchor):
                 problems.append(f"{name}: row {row} has no article on page {number}")
             row += 1
     return problems
