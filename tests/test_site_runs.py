@@ -138,19 +138,33 @@ def test_coverage_stands_beside_the_win_rate_where_it_is_not_full() -> None:
     assert shown.title == "mean win rate over 4 columns; a value in 5 of 6 columns"
 
 
+def test_the_heading_says_once_on_how_many_columns_all_win_rates_rest() -> None:
+    assert win_view(row(1.0, 6, 6), told=6).part == ""
+    assert win_view(row(5 / 6, 6, 6), told=6).part == "5 of 6"
+    site, shown = SiteMap([], [], [], []), FakeResults(models=2).leaderboard("core")
+    made = board(shown.columns, shown.rows, site, "x.html", "")
+    assert made.over == f"over {len(shown.columns)} columns"
+    odd = (structs.replace(shown.rows[0], win_rate_columns=1), *shown.rows[1:])
+    made = board(shown.columns, odd, site, "x.html", "")
+    assert made.over == "over n columns"
+    assert [r.win.part for r in made.rows if r.win] == [
+        f"over {r.win_rate_columns}" for r in odd
+    ]
+
+
 def test_a_table_of_several_columns_for_a_scenario_counts_columns() -> None:
     shown = FakeResults(models=2).leaderboard("core")
     rows = tuple(structs.replace(r, coverage=0.5) for r in shown.rows)
     site = SiteMap([], [], [], [])
     made = board(shown.columns, rows, site, "x.html", "")
     assert made.rows[0].win
-    assert made.rows[0].win.part == "over 4; 2 of 4"
+    assert made.rows[0].win.part == "2 of 4"
     twice = tuple(
         structs.replace(c, scenario=shown.columns[0].scenario) for c in shown.columns
     )
     made = board(twice, rows, site, "x.html", "")
     assert made.rows[0].win
-    assert made.rows[0].win.part == "over 4; 2 of 4"
+    assert made.rows[0].win.part == "2 of 4"
 
 
 # ---- Equal values
@@ -225,7 +239,11 @@ def test_the_main_metric_leads_and_general_information_is_folded() -> None:
     ]
     assert [r.title for r in made[0].rows] == ["Exact match", "Inference runtime"]
     assert [r.title for r in made[2].rows] == ["Trials"]
-    assert [c.title for c in made[1].columns] == ["n", "Exact match", "Inference runtime"]
+    assert [c.title for c in made[1].columns] == [
+        "n",
+        "Exact match",
+        "Inference runtime",
+    ]
 
 
 def test_a_run_with_nothing_but_general_information_shows_it() -> None:

@@ -15,9 +15,9 @@ from helmsite.render.parts import Bar, Board, CellView, ColumnView, Link, RowVie
 from helmsite.render.text import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from helmsite.query.rows import Cell, Column, LeaderboardRow
+    from helmsite.query.rows import Cell, Column, LeaderboardRow, ModelSummary
     from helmsite.render.names import SiteMap
     from helmsite.schema import MetricFacts, ModelCard
 
@@ -254,10 +254,22 @@ def bands(rows: Sequence[LeaderboardRow]) -> list[str]:
     return places
 
 
-def win_view(row: LeaderboardRow, noun: str = "column") -> CellView:
+def rests_on(rows: Iterable[LeaderboardRow | ModelSummary]) -> int:
+    """Return on how many columns all mean win rates rest; 0 where they differ."""
+    found = {r.win_rate_columns for r in rows if r.win_rate is not None}
+    return found.pop() if len(found) == 1 else 0
+
+
+def over_words(columns: int) -> str:
+    """Return what a heading says of them: 'over 4 columns', 'over n columns'."""
+    return f"over {formats.count(columns, 'column')}" if columns else "over n columns"
+
+
+def win_view(row: LeaderboardRow, noun: str = "column", told: int = 0) -> CellView:
     """Return a row's mean win rate, the columns it rests on and, if not full, coverage.
 
-    `noun` is what a column of the table stands for.
+    `noun` is what a column of the table stands for, `told` the number of columns that
+    the heading names: then only coverage is left to say.
     """
     if row.win_rate is None:
         return CellView("·", title="no column shared with another model")
@@ -268,7 +280,14 @@ def win_view(row: LeaderboardRow, noun: str = "column") -> CellView:
         text=formats.value(row.win_rate, "share"),
         sort=repr(round(row.win_rate, 9)),
         title=f"mean win rate over {formats.count(over, 'column')}; a value in {has}",
-        part=f"over {over}" if filled == of else f"over {over}; {filled} of {of}",
+        part="; ".join(
+            p
+            for p in (
+                "" if over == told else f"over {over}",
+                "" if filled == of else f"{filled} of {of}",
+            )
+            if p
+        ),
     )
 
 
@@ -335,7 +354,7 @@ def board(
         ],
         table,
     )
-    stands_for = noun(columns, by)
+    stands_for, over = noun(columns, by), rests_on(rows)
     views = [
         RowView(
             title=plain(row.card.title or row.card.name),
@@ -343,7 +362,7 @@ def board(
             note=model_note(row.card),
             cells=tuple(cells),
             band=place,
-            win=win_view(row, stands_for),
+            win=win_view(row, stands_for, over),
             creator=plain(row.card.creator),
             size=formats.parameters(row.card.num_parameters),
             parameters=str(row.card.num_parameters or ""),
@@ -357,6 +376,7 @@ def board(
         columns=tuple(heads),
         rows=tuple(views),
         wins=any(r.win_rate is not None for r in rows),
+        over=over_words(over),
         bands=any(v.band for v in views),
         others=any(c.more for v in views for c in v.cells),
         keys=tuple(_keys([c for v in views for c in v.cells])),

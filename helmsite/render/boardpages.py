@@ -34,8 +34,8 @@ FEWEST = 8
 WIN_RULE = (
     "Mean win rate: in each column, the share of the other models with a value that this "
     "one beats (a tie counts half), averaged over the columns that have a good direction. "
-    "Small below it: how many columns it rests on and, where a model has no value in "
-    "some, in how many it has one."
+    "The heading, or the small print below it, says on how many columns it rests; where a "
+    "model has no value in some, the small print says in how many it has one."
 )
 
 
@@ -124,11 +124,11 @@ class BoardPages:
         board = boards.board(columns, rows, site, path, caption)
         if len(self._parts) < 2:
             return board
-        noun = boards.noun(shown.columns)
+        noun, over = boards.noun(shown.columns), boards.rests_on(shown.rows)
         return structs.replace(
             board,
             rows=tuple(
-                structs.replace(view, win=boards.win_view(row, noun))
+                structs.replace(view, win=boards.win_view(row, noun, over))
                 for view, row in zip(board.rows, shown.rows, strict=True)
             ),
             store=_folder(self._path),

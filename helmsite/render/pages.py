@@ -119,6 +119,7 @@ class ModelsPage(Page, frozen=True):
 
     sentence: str
     models: tuple[ModelLine, ...]
+    over: str = "over n columns"
 
 
 class ModelRow(Record, frozen=True):

@@ -116,8 +116,8 @@ class Board(Record, frozen=True):
     """Models × columns. `holes` are the kinds of holes that occur, with their meaning.
 
     `others` says that a cell leads to runs that are not shown. `keys` explain what else
-    is in its cells. Of a board on several pages, `store` is the folder of the scripts
-    that hold all its `total` columns.
+    is in its cells, `over` on how many columns the mean win rates rest. Of a board on
+    several pages, `store` is the folder of the scripts that hold all its `total` columns.
     """
 
     caption: str
@@ -130,6 +130,7 @@ class Board(Record, frozen=True):
     keys: tuple[str, ...] = ()
     store: str = ""
     total: int = 0
+    over: str = "over n columns"
 
 
 class Stats(Record, frozen=True):

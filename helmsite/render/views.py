@@ -102,6 +102,7 @@ def models(rows: Sequence[ModelSummary], frames: Frames) -> ModelsPage:
     """Return the list of models."""
     path = "models/index.html"
     lines = []
+    told = boards.rests_on(rows)
     for row in rows:
         card = row.card
         win = CellView("·", title="no column shared with another model")
@@ -112,7 +113,7 @@ def models(rows: Sequence[ModelSummary], frames: Frames) -> ModelsPage:
                 rate,
                 repr(round(row.win_rate, 9)),
                 over,
-                part=f"over {row.win_rate_columns}",
+                part="" if told else f"over {row.win_rate_columns}",
             )
         lines.append(
             ModelLine(
@@ -133,7 +134,12 @@ def models(rows: Sequence[ModelSummary], frames: Frames) -> ModelsPage:
     rated = any(row.win_rate is not None for row in rows)
     order = ", best mean win rate first" if rated else ""
     sentence = sentences.counted("model", len(lines), order)
-    return ModelsPage(frames.frame(path, "Models", "Models"), sentence, tuple(lines))
+    return ModelsPage(
+        frames.frame(path, "Models", "Models"),
+        sentence,
+        tuple(lines),
+        boards.over_words(told),
+    )
 
 
 def runs_table(
