@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -106,3 +107,30 @@ def test_a_number_of_processes_that_cannot_be_is_refused(
     refused = helmsite("build", "-p", project, "--workers", count)
     assert refused.exit_code == 2
     assert "--workers" in refused.output
+
+
+@pytest.mark.parametrize("address", ["{}", "file://{}"])
+def test_a_site_takes_the_place_of_nothing_that_it_is_made_of(
+    project: Path, tmp_path: Path, address: str
+) -> None:
+    folder = tmp_path / "project"
+    shutil.copytree(project, folder)
+    helmsite("build", "-p", folder)
+    runs, inner = folder / "runs", folder / "site" / "archive"
+    (folder / "here").symlink_to(folder)
+    for out in ("runs", "runs/site", "here/runs/site"):
+        refused = helmsite(
+            "build", "-p", folder, "-a", address.format(runs), "-o", folder / out
+        )
+        assert refused.exit_code == 5, out
+        assert " lies in " in refused.stderr
+    runs.rename(inner)
+    before = sorted(inner.rglob("*"))
+    words = ("build", "-p", folder, "-a", address.format(inner))
+    assert "which a build replaces as a whole" in helmsite(*words).stderr
+    assert sorted(inner.rglob("*")) == before
+    marker = (folder / "site" / ".helmsite-build").read_bytes()
+    (folder / ".helmsite-build").write_bytes(marker)
+    assert helmsite(*words, "-o", folder).exit_code == 5
+    assert (folder / "helmsite.toml").is_file()
+    assert helmsite(*words, "-o", tmp_path / "elsewhere").exit_code == 0

@@ -75,6 +75,7 @@ def build_site(
     from helmsite.render.secrets import Secrets
     from helmsite.render.workers import cores
 
+    _apart(out, project, archive)
     site = structs.replace(
         project.site,
         base_url=project.site.base_url if base_url is None else base_url,
@@ -109,6 +110,33 @@ def build_site(
         f"{size(report.bytes)}; {_work(report)}. "
         f"Open {out / 'index.html'} or type `helmsite serve {out}`."
     )
+
+
+def _apart(out: Path, project: Project, archive: Archive) -> None:
+    """Make sure that the new site replaces nothing that it is made of.
+
+    Raises:
+        BuildError: the archive or the project lies in the site's folder, or the site's
+            folder in the archive.
+    """
+    from helmsite.errors import BuildError
+
+    site = out.resolve()
+    sources = [Path(project.root).resolve()]
+    if archive.is_local:
+        address = archive.root.removeprefix("file://")
+        sources.append(Path(address).resolve())
+    for source in sources:
+        if source.is_relative_to(site):
+            raise BuildError(
+                f"{source} lies in {out}, which a build replaces as a whole.",
+                "Choose another folder: helmsite build --out DIR.",
+            )
+    if archive.is_local and site.is_relative_to(sources[-1]):
+        raise BuildError(
+            f"{out} lies in the archive {archive.root}, which holds runs alone.",
+            "Choose another folder: helmsite build --out DIR.",
+        )
 
 
 def _work(report: BuildReport) -> str:
