@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import re
 import signal
 import socket
@@ -210,10 +211,15 @@ def test_nothing_outside_the_folder_is_served(
     (folder / "runs").mkdir()
     (folder / "runs" / "index.html").write_text("runs")
     (folder / "empty").mkdir()
+    (folder / "link.txt").symlink_to(tmp_path.parent / "secret.txt")
+    (folder / "linked").symlink_to(tmp_path.parent)
+    (folder / "circle").symlink_to(folder / "circle")
+    os.mkfifo(folder / "pipe")
     root = address(server)
     for path in ("/../secret.txt", "/%2e%2e/secret.txt", "/runs/../../secret.txt", "/..%2fsecret.txt",
                  "//../secret.txt", "/..\\secret.txt", "/.helmsite-build", "/nothing", "/empty/",
-                 "/empty", "/index.html/", f"//{folder}/../secret.txt", "/runs/index.html/x"):  # fmt: skip
+                 "/empty", "/index.html/", f"//{folder}/../secret.txt", "/runs/index.html/x",
+                 "/link.txt", "/linked/secret.txt", "/circle", "/pipe"):  # fmt: skip
         status, _, body = ask(root, f"GET {path} HTTP/1.1")
         assert " 404 " in status, path
         assert b"secret" not in body.replace(path.encode(), b""), path

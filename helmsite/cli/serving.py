@@ -94,9 +94,11 @@ class Files(SimpleHTTPRequestHandler):
             elif is_folder or (place.is_dir() and not (place / "index.html").is_file()):
                 return None
             hidden = any(part.startswith(".") for part in place.relative_to(root).parts)
-            return None if hidden or not place.exists() else place
-        except ValueError:
-            return None  # no file system can hold such a path
+            inside = place.resolve().is_relative_to(root.resolve())
+            sound = inside and (place.is_file() or place.is_dir())
+            return None if hidden or not sound else place
+        except (OSError, RuntimeError, ValueError):
+            return None  # no file system can hold such a path, or links run in a circle
 
     def _file(self, place: Path, file: BinaryIO) -> BytesIO | BinaryIO | None:
         facts = os.fstat(file.fileno())
