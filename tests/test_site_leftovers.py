@@ -59,6 +59,20 @@ def test_what_killed_builds_left_is_removed_and_nothing_else(
     assert not (tmp_path / "site" / GOING).exists()
 
 
+def test_a_build_that_was_killed_while_it_was_put_in_place_is_removed_in_time(
+    tmp_path: Path,
+) -> None:
+    fresh, stale = (tmp_path / f".site.building-{name}" for name in ("fresh", "stale"))
+    for folder, age in ((fresh, 0.0), (stale, 4000.0)):
+        folder.mkdir()
+        (folder / MARKER).write_text("record")
+        then = time.time() - age
+        for path in (folder / MARKER, folder):
+            os.utime(path, (then, then))
+    build(FakeResults(models=1), tmp_path / "site", SiteConfig())
+    assert set(tmp_path.iterdir()) == {tmp_path / "site", fresh}
+
+
 def test_a_replaced_site_that_was_not_removed_goes_with_the_next_build(
     tmp_path: Path,
 ) -> None:

@@ -261,11 +261,11 @@ def remove_leftovers(out: Path) -> None:
 def _is_dead(folder: Path) -> bool:
     """Return whether a half-made folder belongs to no build that still goes on."""
     try:
-        pid, _, host = (folder / GOING).read_text().strip().partition(" ")
         places = [folder, *folder.iterdir()]
         latest = max(place.stat().st_mtime for place in places)
-        if time.time() - latest > HOUR:
-            return True
+        if time.time() - latest > HOUR:  # the marker: killed while it was put in place
+            return (folder / GOING).is_file() or (folder / MARKER).is_file()
+        pid, _, host = (folder / GOING).read_text().strip().partition(" ")
         if os.name != "posix" or host != platform.node() or int(pid) == os.getpid():
             return False
         os.kill(int(pid), 0)
