@@ -208,7 +208,7 @@
         if (sound && sorts.includes(name)) state.ranges[name] = ends.map((v) => (v === "" ? NaN : Number(v)));
         else if (asked) ignored.push(`${name} “${asked}”`);
       }
-      const sort = { lowest: "score", highest: "-score" }[params.get("sort")] || params.get("sort") || "";
+      const sort = new Map([["lowest", "score"], ["highest", "-score"]]).get(params.get("sort")) || params.get("sort") || "";
       if (sorts.includes(sort.replace(/^-/, ""))) state.sort = sort;
       else if (sort) ignored.push(`sort “${sort}”`);
       return { state, ignored };
@@ -229,10 +229,9 @@
       const metric = metricOf(state);
       if (!metric) return () => false;
       if (state.show === DISAGREE) {
-        const all = metric.values.map((col) => col);
         return (row) => {
           let first = null;
-          for (const col of all) {
+          for (const col of metric.values) {
             const own = code(metric, at(col, row));
             if (own === null) continue;
             if (first === null) first = own; else if (own !== first) return true;
@@ -303,7 +302,6 @@
       finish: (row, state) => (finish.length ? [...new Set(trialsOf(state).map((t) => at(finish[t], row)).filter((v) => v !== null && v !== ""))] : []),
       groups: (row) => [at(sub, row), ...[...groups].flatMap(([name, col]) => at(col, row).map((v) => `${name}=${v}`))].filter(Boolean),
       anchor: (row) => anchorOf(ids[row], at(pert, row)),
-      find: (id) => ids.indexOf(id),
     };
   };
 

@@ -878,3 +878,9 @@ def test_quotes_without_words_search_for_nothing(open_run: Open) -> None:
     page = open_run(f"{MIXED}/index.html?q=%22%22")
     page.locator("#finder .warn").filter(has_text='q “""”').wait_for()
     says(page, f"{ORIGINALS} instances and")
+
+
+def test_words_that_every_object_knows_are_no_order(open_run: Open) -> None:
+    page = open_run(f"{MIXED}/index.html?sort=constructor&group=__proto__=x")
+    page.locator("#finder .warn").filter(has_text="sort “constructor”").wait_for()
+    says(page, f"{ORIGINALS} instances and")
