@@ -7,10 +7,12 @@ import json
 import random
 import string
 import time
+from urllib.parse import quote
 
 import pytest
 
 from helmsite.render.secrets import Secrets, is_varied
+from helmsite.render.tokens import script_json
 
 ALNUM = string.ascii_letters + string.digits
 HEX = string.hexdigits[:16]
@@ -55,8 +57,9 @@ def kinds(text: str | bytes, secrets: Secrets | None = None) -> list[str]:
 @pytest.mark.parametrize("kind", KEYS)
 @pytest.mark.parametrize(
     "page",
-    [PAGE, '{{"text":"a\\n{}\\nb"}}', "{}", "Bearer {}\n", "KEY={};", "日本語{}。"],
-)
+    [PAGE, '{{"text":"a\\n{}\\nb"}}', "{}", "Bearer {}\n", "KEY={};", "日本語{}。",
+     '"\\u003c{}\\u003e"', "?key%3D{}&", "[0m{}\x1b[0m", "MY_KEY_{}.", "--{} ", "_{}."],
+)  # fmt: skip
 def test_a_key_of_a_known_form_is_named_and_not_shown(kind: str, page: str) -> None:
     key = KEYS[kind]
     found = Secrets({}).find(page.format(key))
@@ -133,7 +136,7 @@ ODD = "p<ä&'\"b\\ 42/x"
 def test_the_environments_credentials_are_found_as_pages_write_them(name: str) -> None:
     secrets = Secrets({name: f" {ODD}\n", "PATH": "/usr/bin:/bin"})
     for page in (ODD, html.escape(ODD), json.dumps(ODD), json.dumps({"ä": ODD}),
-                 "p&lt;ä&amp;&#39;&#34;b\\ 42/x"):  # fmt: skip
+                 "p&lt;ä&amp;&#39;&#34;b\\ 42/x", script_json(ODD), quote(ODD, safe="")):  # fmt: skip
         assert secrets.find(PAGE.format(page)) == (f"the value of {name}",), page
     assert secrets.find(PAGE.format(ODD[1:])) == ()
 
@@ -153,7 +156,8 @@ def test_other_variables_are_nobodys_secret(name: str) -> None:
         ("production", False), ("aaaaaaaaaaaaaaaaaaaaaaa1", False), ("12345678", False),
         ("/home/me/.config/key.json", False), ("https://example.org/a", False),
         ("https://me:s3cret@example.org/a", True), ("Tr0ub4dor&3", True),
-        ("correct-horse-battery", True), ("6f1e2d3c4b5a69788796", True),
+        ("correct-horse-battery", True), ("zqxjkvbpwyfgcrlaoeuidhtnsm", True),
+        ("6f1e2d3c4b5a69788796", True),
     ],
 )  # fmt: skip
 def test_only_varied_values_are_looked_for(value: str, expected: bool) -> None:
@@ -165,6 +169,7 @@ def test_of_a_value_with_many_lines_the_longest_is_looked_for() -> None:
     secrets = Secrets({"DEPLOY_KEY": PEM})
     assert "the value of DEPLOY_KEY" in secrets.find(PEM)
     assert secrets.find(f"x{PEM.splitlines()[1]}x") == ("the value of DEPLOY_KEY",)
+    assert Secrets({"KEYS": "ab1\ncd2\nef3\ngh4"}).find("about ab1") == ()
     assert secrets.find("-----BEGIN RSA PRIVATE " + "KEY-----\nwords") == ()
 
 

@@ -1,10 +1,10 @@
 """Credentials in what is about to be published: named by kind, never shown.
 
 Two things are looked for. The values of the environment's credentials (MY_LAB_API_KEY,
-...) anywhere in a text, as it is and as HTML and JSON write it. And texts in the form of
-well-known keys: those stand in a long run of letters, digits, `_` and `-`, which ordinary
-text hardly has. So a page is scanned by finding its long runs, at the speed of memory,
-and only they are held against the forms.
+...) anywhere in a text, as it is and as HTML, JSON, scripts and addresses write it. And
+texts in the form of well-known keys: those stand in a long run of letters, digits, `_`
+and `-`, which ordinary text hardly has. So a page is scanned by finding its long runs, at
+the speed of memory, and only they are held against the forms.
 """
 
 from __future__ import annotations
@@ -15,11 +15,15 @@ import json
 import math
 import re
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote
+
+from helmsite.render.tokens import script_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
 SHORTEST = 20
+LONG_VALUE = 20  # characters, from which letters alone are varied enough
 FINGERPRINT = 12
 _NAMES = re.compile(
     r"(?:^|[_.-])(?:api_?key|key|keys|token|secret|secrets|password|passwd|passphrase"
@@ -101,6 +105,13 @@ FORMS = (
     ),
 )
 _STARTS = tuple(sorted({form.start for form in FORMS}))
+# What may stand before a key in the same run: MY_KEY_, --, or the rest of an escape, as
+# in \nsk-, \u003csk-, %3Dsk- and a terminal's [0msk-.
+_ESCAPE = re.compile(
+    rb"(?<=\\)(?:[nrtbf]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2})|(?<=%)[0-9a-fA-F]{2}"
+    rb"|(?<=[\[;])[0-9]{1,3}m"
+)
+_INSIDE = re.compile(rb"[_-](?=" + b"|".join(map(re.escape, _STARTS)) + rb")")
 
 
 class Secrets:
@@ -116,7 +127,7 @@ class Secrets:
         self._values = tuple(
             (f"the value of {name}", needle)
             for name, value in sorted(values.items())
-            if _NAMES.search(name) and is_varied(value)
+            if _NAMES.search(name) and is_varied(_line(value))
             for needle in _written(value)
         )
 
@@ -147,7 +158,8 @@ def is_varied(value: str) -> bool:
         any(test(c) for c in value)
         for test in (str.islower, str.isupper, str.isdigit, _is_sign)
     )
-    return kinds >= 2 and _bits(value.encode("utf-8", "surrogatepass")) >= 2.5
+    many = 2 if len(value) < LONG_VALUE else 1
+    return kinds >= many and _bits(value.encode("utf-8", "surrogatepass")) >= 2.5
 
 
 def _is_sign(character: str) -> bool:
@@ -161,15 +173,23 @@ def _is_place(value: str) -> bool:
     return is_path or (is_url and "?" not in value)
 
 
+def _line(value: str) -> str:
+    """Return the longest line of a value: texts hold it however they end lines."""
+    return max(value.strip().splitlines(), key=len, default="").strip()
+
+
 def _written(value: str) -> Iterator[bytes]:
     """Yield the ways in which pages write a value; of many lines, the longest one."""
-    line = max(value.strip().splitlines(), key=len).strip()
+    line = _line(value)
     ways: tuple[Callable[[str], str], ...] = (
         str,
         html.escape,
         lambda text: html.escape(text).replace("&#x27;", "&#39;").replace("&quot;", "&#34;"),
         lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
         lambda text: json.dumps(text)[1:-1],
+        lambda text: json.dumps(text, ensure_ascii=False)[1:-1].replace("<", "\\u003c"),
+        lambda text: script_json(text)[1:-1],
+        lambda text: quote(text, safe="", errors="surrogatepass"),
     )  # fmt: skip
     for way in dict.fromkeys(way(line) for way in ways):
         yield way.encode("utf-8", "surrogatepass")
@@ -180,11 +200,12 @@ def _keys(raw: bytes) -> Iterator[tuple[str, bytes]]:
     runs = raw.translate(_WORD)
     at = runs.find(_LONG)
     while at >= 0:
-        # JSON writes a line feed before a key as \n: the n is not a part of it.
-        begin = at + (at > 0 and raw[at - 1] == ord("\\") and raw[at] in b"nrtbf")
-        if raw.startswith(_STARTS, begin):
-            yield from _form_at(raw, begin)
         end = runs.find(b" ", at)
+        stop = end if end >= 0 else len(raw)
+        escape = _ESCAPE.match(raw, at, stop)
+        yield from _form_at(raw, escape.end() if escape else at)
+        for match in _INSIDE.finditer(raw, at, stop):
+            yield from _form_at(raw, match.end())
         at = runs.find(_LONG, end) if end >= 0 else -1
     if _PEM in raw:
         for match in _PEM_BLOCK.finditer(raw):
@@ -194,6 +215,8 @@ def _keys(raw: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def _form_at(raw: bytes, begin: int) -> Iterator[tuple[str, bytes]]:
+    if not raw.startswith(_STARTS, begin):
+        return
     for form in FORMS:
         match = (
             form.pattern.match(raw, begin)
