@@ -410,6 +410,20 @@ def test_wild_log_probabilities_are_drawn_at_the_edge(wild: float) -> None:
     assert len(made.summary) < 300
 
 
+def test_a_long_name_in_a_chart_is_written_on_two_lines_not_cut() -> None:
+    metric = structs.replace(LOSS, format="share")
+    rows = [
+        charts.Dot("Synthetic reasoning in words (easy)", "#a", 0.5),
+        charts.Dot("Dyck", "#b", 0.6),
+    ]
+    made = charts.dot_plot(rows, metric, "Names")
+    names = re.findall(r'class="name"[^>]*>([^<]*)<', made)
+    assert names == ["Synthetic reasoning in", "words (easy)", "Dyck"]
+    heights = [float(y) for y in re.findall(r'class="name"[^>]* y="([\d.]+)"', made)]
+    assert heights == sorted(heights)
+    assert "…" in charts.dot_plot([charts.Dot("x" * 99, "#", 0.1)], metric, "Cut")
+
+
 @pytest.mark.parametrize("wild", [1e308, -1e308, math.inf, math.nan, 5e-324, 1e-12])
 @pytest.mark.parametrize("form", ["share", "number"])
 def test_wild_values_stop_no_chart_and_no_bar(wild: float, form: str) -> None:

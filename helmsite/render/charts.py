@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
@@ -17,8 +18,10 @@ if TYPE_CHECKING:
 
     from helmsite.schema import MetricFacts
 
-LABEL, PLOT, ROW, AXIS, EDGE = 250, 330, 24, 44, 24
+LABEL, PLOT, ROW, TALL, AXIS, EDGE = 250, 330, 24, 34, 44, 24
 LIMIT = 60
+LETTERS = 24
+"""So many letters fit into a line of a label."""
 
 
 class Dot(Record, frozen=True):
@@ -55,8 +58,10 @@ def dot_plot(dots: Sequence[Dot], metric: MetricFacts, title: str) -> Markup:
     rows = sorted(dots, key=lambda d: (d.value if worst_first else -d.value, d.label))
     rows = rows[:LIMIT]
     marks = _ticks_of(rows, metric)
-    height = len(rows) * ROW + AXIS
-    label = min(LABEL, 90 + max(len(d.label) for d in rows) * 8)
+    labels = [_lines(d.label) for d in rows]
+    step = TALL if any(len(lines) > 1 for lines in labels) else ROW
+    height = len(rows) * step + AXIS
+    label = min(LABEL, 90 + max(len(line) for lines in labels for line in lines) * 8)
     width = label + PLOT + EDGE
 
     def x(value: float) -> float:
@@ -69,8 +74,11 @@ def dot_plot(dots: Sequence[Dot], metric: MetricFacts, title: str) -> Markup:
             'aria-label="{}">'
         ).format(width, height, width, height, title)
     ]
-    parts += [_axis(marks, x, len(rows) * ROW)]
-    parts += [_dot(dot, i, x, metric.format, label) for i, dot in enumerate(rows)]
+    parts += [_axis(marks, x, len(rows) * step)]
+    parts += [
+        _dot(dot, (i + 0.5) * step, x, metric.format, label, lines)
+        for i, (dot, lines) in enumerate(zip(rows, labels, strict=True))
+    ]
     better = {True: ", higher is better →", False: ", ← lower is better", None: ""}
     unit = f" ({plain(metric.unit)})" if metric.unit else ""
     parts.append(
@@ -111,10 +119,19 @@ def _axis(marks: Sequence[float], x: Callable[[float], float], bottom: int) -> M
     return Markup("").join(lines)
 
 
+def _lines(label: str) -> list[str]:
+    """Return a label as one line or two; what is longer is cut, its title has it all."""
+    return textwrap.wrap(label, LETTERS, max_lines=2, placeholder="…") or [""]
+
+
 def _dot(
-    dot: Dot, row: int, x: Callable[[float], float], form: str, left: float
+    dot: Dot,
+    y: float,
+    x: Callable[[float], float],
+    form: str,
+    left: float,
+    lines: Sequence[str],
 ) -> Markup:
-    y = row * ROW + ROW / 2
     reach = Markup("")
     words = f"{dot.label}: {formats.value(dot.value, form)}"
     if dot.low is not None and dot.high is not None:
@@ -122,16 +139,20 @@ def _dot(
         reach = Markup(
             '<line class="reach" x1="{}" x2="{}" y1="{y}" y2="{y}"/>'
         ).format(x(dot.low), x(dot.high), y=y)
-    label = dot.label if len(dot.label) <= 25 else f"{dot.label[:24]}…"
+    label = Markup("").join(
+        Markup('<text class="name" x="{}" y="{}">{}</text>').format(
+            left - 68, y + 4.5 + (i - (len(lines) - 1) / 2) * 15, line
+        )
+        for i, line in enumerate(lines)
+    )
     return Markup(
         '<a href="{href}"><title>{words}</title>'
-        '<text class="name" x="{name}" y="{base}">{label}</text>{reach}'
+        "{label}{reach}"
         '<circle class="dot" cx="{cx}" cy="{y}" r="4"/>'
         '<text class="value" x="{end}" y="{base}">{value}</text></a>'
     ).format(
         href=dot.href,
         words=words,
-        name=left - 68,
         base=y + 4.5,
         label=label,
         reach=reach,

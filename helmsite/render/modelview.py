@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 SHARES = MetricFacts(
     "share",
-    "Main metric of each scenario",
+    "Main metric of each scenario, where it is a share",
     "",
     "",
     higher_is_better=None,
