@@ -14,7 +14,7 @@ from helmsite.archive import Archive
 from helmsite.config import SiteConfig
 from helmsite.query import Results
 from helmsite.query.rows import Part
-from helmsite.render import build, check_links, samples, sentences
+from helmsite.render import build, check_links, samples, sentences, views
 from helmsite.render.names import SiteMap
 from helmsite.render.runtables import MOST_CELLS, tables
 from helmsite.render.scatter import Point, scatter
@@ -557,3 +557,25 @@ def test_what_became_known_of_contamination_renders_no_run(tmp_path: Path) -> No
     assert first.rendered == again.reused > 0
     assert again.rendered == 0
     assert not again.current
+
+
+def test_a_scenario_tells_at_once_who_has_the_lowest_and_the_highest_value() -> None:
+    page = FakeResults().scenario("knowledge")
+    values = {r.card.title: r.cells[0].value for r in page.rows}
+    low, high = min(values, key=values.__getitem__), max(values, key=values.__getitem__)
+    words = sentences.scenario(page)
+    assert f" from {values[low]:.2f} ({low}) to {values[high]:.2f} ({high})." in words
+    top = next(r for r in page.rows if r.card.title == high)
+    twice = structs.replace(page, rows=(*page.rows, top))
+    assert f"({low}) to {values[high]:.2f}." in sentences.scenario(twice)
+
+
+def test_white_space_of_an_example_completion_can_be_seen() -> None:
+    told = views.reply(" \n")
+    assert told
+    assert "␣" in told.html
+    assert "⏎" in told.html
+    told = views.reply(" A")
+    assert told
+    assert told.html == '<i class="sp"> </i>A'
+    assert views.reply("") is None

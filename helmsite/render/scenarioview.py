@@ -72,7 +72,7 @@ def scenario(page: ScenarioPage, frames: Frames) -> ScenarioView:
         runs=views.runs_table(sorted(page.runs, key=_by_model), frames, path),
         sizes=_sizes(page, place, frames, path),
         parts=tuple(_parts(page, place, frames, path)),
-        reply=views.example(page.example_reply.text)
+        reply=views.reply(page.example_reply.text)
         if example and page.example_reply
         else None,
         references=_references(page) if example else (),

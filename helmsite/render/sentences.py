@@ -142,7 +142,7 @@ def scenario(page: ScenarioPage) -> str:
     if place is None or not scored:
         return f"{start}; none has a value under its main metric."
     metric = page.columns[place].metric
-    values = sorted((r.cells[place].value or 0.0) for r in scored)
+    values = sorted(r.cells[place].value or 0.0 for r in scored)
     label = _lower(metric.title)
     left = len(page.rows) - len(scored)
     without = f"; {left:,} without a value" if left else ""
@@ -150,8 +150,21 @@ def scenario(page: ScenarioPage) -> str:
         each = "" if len(scored) == 1 else " for each of them"
         value = formats.rough(values[0], metric.format)
         return f"{start}: {label} {value}{'' if left else each}{without}."
-    low, high = (formats.rough(v, metric.format) for v in (values[0], values[-1]))
+    low, high = (
+        f"{formats.rough(value, metric.format)}{_whose(scored, place, value)}"
+        for value in (values[0], values[-1])
+    )
     return f"{start}: {label} from {low} to {high}{without}."
+
+
+def _whose(rows: Sequence[LeaderboardRow], place: int, value: float) -> str:
+    """Return ' (Willow 7B)', the one model that has the value; '' where several have."""
+    names = [
+        plain(r.card.title or r.card.name)
+        for r in rows
+        if round((r.cells[place].value or 0.0) - value, 9) == 0
+    ]
+    return f" ({names[0]})" if len(names) == 1 else ""
 
 
 def _lower(title: str) -> str:

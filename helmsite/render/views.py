@@ -16,7 +16,7 @@ from helmsite.render.pages import (
     ScenariosPage,
 )
 from helmsite.render.parts import CellView, Clip, Link, RunLine
-from helmsite.render.text import HEAD, TAIL, plain, visible
+from helmsite.render.text import HEAD, TAIL, blank, edged, plain, visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -96,6 +96,15 @@ def _short(text: str) -> Clip:
 def example(text: str) -> Clip | None:
     """Return an example prompt for a page, None without one."""
     return _short(text) if text else None
+
+
+def reply(text: str) -> Clip | None:
+    """Return an example completion; its white space can be seen, as an instance's."""
+    if len(text) > HEAD + TAIL:
+        return _short(text)
+    return (
+        Clip(edged(text) if text.strip() else blank(text), len(text)) if text else None
+    )
 
 
 def models(rows: Sequence[ModelSummary], frames: Frames) -> ModelsPage:
