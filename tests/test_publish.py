@@ -387,6 +387,10 @@ def test_a_listing_cannot_make_it_delete_elsewhere(site: Path, tmp_path: Path) -
         (["{tmp}"], "one in the other"),
         (["nosuch://bucket"], "fsspec package"),
         (["s3://me:secret-word@bucket/x"], "credentials"),
+        (["abfs://box:secret-word@account.dfs.example.org/x"], "credentials"),
+        (["abfs://box@account.dfs.example.org/x?sig=secret-word"], "credentials"),
+        (["s3://"], "names no bucket"),
+        (["file:///"], "names no bucket"),
     ],
 )
 def test_an_address_that_cannot_be_is_told(
@@ -396,6 +400,21 @@ def test_an_address_that_cannot_be_is_told(
     assert result.exit_code == 5, result.output
     assert expected in result.output
     assert "secret-word" not in result.output
+
+
+def test_the_container_of_an_azure_address_is_no_credential(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+
+    def opens(url: str) -> tuple[object, str]:
+        opened.append(url)
+        raise ValueError("no such store here")
+
+    monkeypatch.setattr("fsspec.core.url_to_fs", opens)
+    result = publish("abfss://box@account.dfs.example.org/x", site)
+    assert opened == ["abfss://box@account.dfs.example.org/x"]
+    assert "Cannot open abfss://" in result.output
 
 
 def test_a_bucket_that_is_not_there_is_told_without_a_key(

@@ -74,7 +74,13 @@ class Destination:
         from fsspec.implementations.local import LocalFileSystem
 
         self.url = url.rstrip("/")
-        if "@" in url.partition("://")[2].partition("/")[0]:
+        scheme, is_url, rest = url.partition("://")
+        if is_url and not rest.strip("/"):
+            raise BuildError(
+                f"{url} names no bucket and no folder.",
+                "Write s3://BUCKET/PATH; where a variable is in it, see whether it is set.",
+            )
+        if _has_credentials(scheme, rest):
             raise BuildError(
                 "The address holds credentials.",
                 "Give them in the environment (AWS_ACCESS_KEY_ID, ...) or in fsspec's "
@@ -225,6 +231,16 @@ class Destination:
                 "Check the address, your credentials and the connection, then publish "
                 "again: what was uploaded is not uploaded twice.",
             ) from error
+
+
+def _has_credentials(scheme: str, rest: str) -> bool:
+    """Return whether an address holds a user, a password or a signed query.
+
+    Azure's container@account is none.
+    """
+    user, at, _ = rest.partition("/")[0].rpartition("@")
+    is_container = scheme in {"abfs", "abfss"} and ":" not in user
+    return bool(at and not is_container) or "?" in rest
 
 
 def opened(site: Path, path: str) -> IO[bytes]:
