@@ -8,31 +8,126 @@ number before. static/rows.js reads the same.
 
 from __future__ import annotations
 
-import re
-from itertools import pairwise
+from array import array
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 BASE = len(DIGITS)
-NUMBERED = re.compile(r"(.*?)([0-9]{1,15})\Z", re.DOTALL)
+NUMBER = 15  # digits at most: more are not exact in a script
 PAIRS = [a + b for a in DIGITS for b in DIGITS]
 WORTH = 4  # rows per value from which two characters a row are shorter than the value
 
 
-def encode(values: Sequence[Hashable]) -> Any:
+class Column:
+    """Collects a column row by row: four bytes for each, and each value once.
+
+    Args:
+        nothing: the value of rows that were left out.
+    """
+
+    __slots__ = ("_known", "_nothing", "_places")
+
+    def __init__(self, nothing: Hashable = None) -> None:
+        self._known: dict[Hashable, int] = {}
+        self._places = array("I")
+        self._nothing = nothing
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def put(self, row: int, value: Hashable) -> None:
+        """Keep a row's value; rows come in order."""
+        known, places = self._known, self._places
+        if len(places) < row:
+            self.fill(row)
+        places.append(known.setdefault(value, len(known)))
+
+    def fill(self, rows: int) -> None:
+        """Make it so many rows long."""
+        if (missing := rows - len(self._places)) > 0:
+            place = self._known.setdefault(self._nothing, len(self._known))
+            self._places.extend([place] * missing)
+
+    def takes(self, value: Hashable, most: int) -> bool:
+        """Return whether with a value there would be at most so many different ones."""
+        return value in self._known or len(self._known) < most
+
+    def values(self) -> Iterator[Hashable]:
+        """Yield the value of each row."""
+        known = list(self._known)
+        return (known[place] for place in self._places)
+
+    def count(self, value: Hashable) -> int:
+        """Return how many rows have a value."""
+        place = self._known.get(value)
+        return 0 if place is None else self._places.count(place)
+
+    def encoded(self) -> Any:
+        """Return the column as JSON can hold it."""
+        known, places = list(self._known), self._places
+        if len(known) == 1:
+            return {"of": known}
+        if len(known) <= BASE and places:
+            return {"of": known, "at": "".join([DIGITS[p] for p in places])}
+        if len(known) <= len(PAIRS) and len(known) * WORTH <= len(places):
+            return {"of": known, "at": "".join([PAIRS[p] for p in places])}
+        return [known[p] for p in places]
+
+
+class IdColumn:
+    """Collects ids as prefixes and steps, as they are where that is shorter."""
+
+    def __init__(self) -> None:
+        self._heads, self._steps = Column(), Column()
+        self._first: list[int] = []
+        self._number = 0
+        self._plain: list[str] | None = None
+
+    def add(self, name: str) -> None:
+        """Add the id of the next row."""
+        if self._plain is None:
+            digits = name[len(name.rstrip("0123456789")) :][-NUMBER:]
+            if digits and self._step(name[: -len(digits)], digits):
+                return
+            self._plain = list(self._ids())
+            self._heads, self._steps = Column(), Column()
+        self._plain.append(name)
+
+    def _step(self, prefix: str, digits: str) -> bool:
+        """Add an id that ends in a number; return whether prefixes are few enough."""
+        width = len(digits) if digits[0] == "0" and digits != "0" else 0
+        row, number = len(self._heads), int(digits)
+        if not self._heads.takes((prefix, width), BASE):
+            return False
+        self._heads.put(row, (prefix, width))
+        if row:
+            self._steps.put(row - 1, number - self._number)
+        else:
+            self._first = [number]
+        self._number = number
+        return True
+
+    def _ids(self) -> Iterator[str]:
+        return _numbered(self._heads.values(), [*self._first, *self._steps.values()])
+
+    def encoded(self) -> Any:
+        """Return the column as JSON can hold it."""
+        if self._plain is not None:
+            return encode(self._plain)
+        heads, steps = self._heads.encoded(), self._steps
+        step = steps.encoded() if len(steps) else []
+        return {"head": heads, "first": self._first, "step": step}
+
+
+def encode(values: Iterable[Hashable]) -> Any:
     """Return a column as JSON can hold it."""
-    known: dict[Hashable, int] = {}
-    places = [known.setdefault(value, len(known)) for value in values]
-    if len(known) == 1:
-        return {"of": list(known)}
-    if len(known) <= BASE and places:
-        return {"of": list(known), "at": "".join([DIGITS[p] for p in places])}
-    if len(known) <= len(PAIRS) and len(known) * WORTH <= len(places):
-        return {"of": list(known), "at": "".join([PAIRS[p] for p in places])}
-    return list(values)
+    column = Column()
+    for row, value in enumerate(values):
+        column.put(row, value)
+    return column.encoded()
 
 
 def decode(column: Any, rows: int) -> list[Any]:
@@ -51,31 +146,31 @@ def decode(column: Any, rows: int) -> list[Any]:
 
 def encode_ids(ids: Sequence[str]) -> Any:
     """Return ids as prefixes and steps, as a plain column where that is shorter."""
-    found = [NUMBERED.match(i) for i in ids]
-    heads, numbers = [], [0]
-    for match in found:
-        if match is None:
-            return encode(ids)
-        prefix, digits = match.groups()
-        heads.append((prefix, len(digits) if digits[0] == "0" and digits != "0" else 0))
-        numbers.append(int(digits))
-    if len(set(heads)) > BASE:
-        return encode(ids)
-    steps = [after - before for before, after in pairwise(numbers)]
-    first = steps[:1]
-    return {"head": encode(heads), "first": first, "step": encode(steps[1:])}
+    column = IdColumn()
+    for name in ids:
+        column.add(name)
+    return column.encoded()
 
 
 def decode_ids(column: Any, rows: int) -> list[str]:
     """Return ids."""
+    return list(each_id(column, rows))
+
+
+def each_id(column: Any, rows: int) -> Iterator[str]:
+    """Yield ids."""
     if isinstance(column, list) or "of" in column:
-        return decode(column, rows)
-    steps = [*column["first"], *decode(column["step"], rows - 1)] if rows else []
-    number, ids = 0, []
-    for (prefix, width), step in zip(decode(column["head"], rows), steps, strict=True):
+        yield from decode(column, rows)
+    elif rows:
+        steps = [*column["first"], *decode(column["step"], rows - 1)]
+        yield from _numbered(decode(column["head"], rows), steps)
+
+
+def _numbered(heads: Iterable[Any], steps: Iterable[Any]) -> Iterator[str]:
+    number = 0
+    for (prefix, width), step in zip(heads, steps, strict=True):
         number += step
-        ids.append(f"{prefix}{number:0{width}d}")
-    return ids
+        yield f"{prefix}{number:0{width}d}"
 
 
 def _frozen(value: Any) -> Any:

@@ -193,7 +193,7 @@ def check_index(name: str, script: str, pages: Mapping[str, Scan]) -> list[str]:
         return [f"{name}: is not a score index"]
     folder = posixpath.dirname(name)
     problems, row = [], 0
-    for number, anchors in enumerate(scoreindex.anchors(index), 1):
+    for number, anchors in enumerate(scoreindex.each_page(index), 1):
         page = pages.get(f"{folder}/{number}.html")
         for anchor in anchors:
             if page is None or not page.has(anchor):

@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import math
 import re
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from helmsite.render.columns import decode, decode_ids, encode, encode_ids
+from helmsite.render.columns import Column, IdColumn, decode, each_id
 from helmsite.render.names import anchor
 from helmsite.render.text import plain
 from helmsite.render.tokens import script_json
@@ -46,15 +47,12 @@ class ScoreIndex:
         main, known = run.main_metric, run.manifest.metrics
         others = [m for m in known if is_verdict(m) and m != main][:CANDIDATES]
         self._metrics = [*([main] if main else []), *others]
-        self._judges = [(m.name, is_verdict(m)) for m in self._metrics]
         self._pages: list[int] = []
         self._rows = 0
-        self._ids: list[str] = []
-        self._split: list[str] = []
-        self._sub: list[str] = []
-        self._perturbation: list[str] = []
-        self._groups: dict[str, dict[int, tuple[str, ...]]] = {}
-        self._values: dict[str, _Trials] = {m.name: _Trials() for m in self._metrics}
+        self._ids = IdColumn()
+        self._split, self._sub, self._perturbation = Column(), Column(), Column()
+        self._groups: dict[str, Column] = {}
+        self._values = [(m.name, is_verdict(m), _Trials()) for m in self._metrics]
         self._finish, self._tokens, self._characters = _Trials(), _Trials(), _Trials()
         self._max_prob, self._probability = _Trials(), _Trials()
         self._trials: set[int] = set()
@@ -71,40 +69,44 @@ class ScoreIndex:
         instance, row = view.instance, self._rows
         self._rows += 1
         self._pages[-1] += 1
-        self._ids.append(instance.instance_id)
-        self._split.append(instance.split)
-        self._sub.append(instance.sub_split)
-        self._perturbation.append(instance.perturbation)
+        self._ids.add(instance.instance_id)
+        self._split.put(row, instance.split)
+        self._sub.put(row, instance.sub_split)
+        self._perturbation.put(row, instance.perturbation)
         for dimension, names in instance.attributes.items():
-            self._groups.setdefault(dimension, {})[row] = names
+            column = self._groups.get(dimension)
+            if column is None:
+                column = self._groups[dimension] = Column(())
+            column.put(row, names)
         for trial in view.trials:
             self._trials.add(trial.trial)
-            self._judge(row, trial)
+            scores, broken = _scores(trial)
+            self._judge(row, trial.trial, scores, broken)
             self._measure(row, trial)
         if self._texts:
             self._texts.add(view)
 
-    def _judge(self, row: int, trial: TrialView) -> None:
-        whole, parts, broken = _scores(trial)
-        for name, judges in self._judges:
-            found = whole.get(name) or parts.get(name, [])
-            self._values[name].put(trial.trial, row, _value(found, broken, judges))
-        found = whole.get(MAX_PROB) or parts.get(MAX_PROB, [])
-        kept = [s.value for s in found if s.value is not None]
-        if kept:
-            self._max_prob.put(trial.trial, row, _permille(sum(kept) / len(kept)))
+    def _judge(
+        self, row: int, trial: int, scores: dict[str, list[Score]], broken: bool
+    ) -> None:
+        for name, judges, values in self._values:
+            values.put(trial, row, _value(scores.get(name, ()), broken, judges))
+        if MAX_PROB in scores:
+            kept = [s.value for s in scores[MAX_PROB] if s.value is not None]
+            if kept:
+                self._max_prob.put(trial, row, _permille(sum(kept) / len(kept)))
 
     def _measure(self, row: int, trial: TrialView) -> None:
         answers = _answers(trial)
         if not answers:
             return
         number = trial.trial
-        if any(c.error for _, c in answers):
+        if any([c.error for _, c in answers]):  # noqa: C419 (quicker than a generator)
             self._finish.put(number, row, "failed")
             return
-        reasons = dict.fromkeys(c.finish_reason for _, c in answers if c.finish_reason)
-        self._finish.put(number, row, ", ".join(reasons))
-        self._characters.put(number, row, sum(length for length, _ in answers))
+        reasons = dict.fromkeys([c.finish_reason for _, c in answers])
+        self._finish.put(number, row, ", ".join(filter(None, reasons)))
+        self._characters.put(number, row, sum([length for length, _ in answers]))
         tokens = [t for _, c in answers if (t := _tokens(c)) is not None]
         if len(tokens) == len(answers):
             self._tokens.put(number, row, sum(tokens))
@@ -124,15 +126,15 @@ class ScoreIndex:
             "run": self._run_id,
             "rows": n,
             "pages": self._pages,
-            "ids": encode_ids(self._ids),
+            "ids": self._ids.encoded(),
             "trials": trials,
             "metrics": list(self._told(trials)),
-            "split": encode(self._split),
-            "pert": encode(self._perturbation),
-            "sub": encode(self._sub),
+            "split": self._split.encoded(),
+            "pert": self._perturbation.encoded(),
+            "sub": self._sub.encoded(),
             "groups": {
-                dimension: encode([found.get(row, ()) for row in range(n)])
-                for dimension, found in sorted(self._groups.items())
+                dimension: _filled(column, n)
+                for dimension, column in sorted(self._groups.items())
             },
             "finish": self._finish.columns(trials, n),
             "length": length.columns(trials, n),
@@ -147,7 +149,7 @@ class ScoreIndex:
         """Yield the main metric and those others whose verdicts cost little."""
         left = OTHERS
         for place, metric in enumerate(self._metrics):
-            columns = self._values[metric.name].columns(trials, self._rows)
+            columns = self._values[place][2].columns(trials, self._rows)
             main = place == 0
             if not main and (not left or any(not _small(c) for c in columns)):
                 continue
@@ -160,26 +162,30 @@ class ScoreIndex:
             }
 
 
-class _Trials(dict[int, list[Value]]):
+class _Trials(dict[int, Column]):
     """What is known of each trial's rows; None where there is no such trial."""
 
     def put(self, trial: int, row: int, value: Value) -> None:
         """Keep a value; rows come in order."""
-        column = self.setdefault(trial, [])
-        if len(column) < row:
-            column.extend([None] * (row - len(column)))
-        column.append(value)
+        column = self.get(trial)
+        if column is None:
+            column = self[trial] = Column()
+        column.put(row, value)
 
     def columns(self, trials: Iterable[int], rows: int) -> list[Any]:
         """Return a column for each trial; none where nothing is known."""
         if not self:
             return []
-        found = (self.get(trial, []) for trial in trials)
-        return [encode(f + [None] * (rows - len(f))) for f in found]
+        return [_filled(self.get(trial) or Column(), rows) for trial in trials]
 
     def known(self) -> int:
         """Return how many values there are."""
-        return sum(v is not None for column in self.values() for v in column)
+        return sum(len(column) - column.count(None) for column in self.values())
+
+
+def _filled(column: Column, rows: int) -> Any:
+    column.fill(rows)
+    return column.encoded()
 
 
 def read(script: str) -> dict[str, Any] | None:
@@ -190,28 +196,42 @@ def read(script: str) -> dict[str, Any] | None:
 
 def anchors(payload: dict[str, Any]) -> list[list[str]]:
     """Return the anchors of a score index's articles, page by page."""
+    return list(each_page(payload))
+
+
+def each_page(payload: dict[str, Any]) -> Iterator[list[str]]:
+    """Yield the anchors of the articles of each page."""
     rows = payload["rows"]
-    ids = decode_ids(payload["ids"], rows)
-    perturbations = decode(payload["pert"], rows)
-    made = map(anchor, ids, perturbations)
-    return [[next(made) for _ in range(size)] for size in payload["pages"]]
+    made = map(anchor, each_id(payload["ids"], rows), decode(payload["pert"], rows))
+    for size in payload["pages"]:
+        yield list(islice(made, size))
 
 
-def _scores(
-    trial: TrialView,
-) -> tuple[dict[str, list[Score]], dict[str, list[Score]], bool]:
-    """Return scores of the whole and of single completions; and if a request failed."""
-    whole: dict[str, list[Score]] = {}
-    parts: dict[str, list[Score]] = {}
-    for score in trial.scores:
-        whole.setdefault(score.metric, []).append(score)
+def _scores(trial: TrialView) -> tuple[dict[str, list[Score]], bool]:
+    """Return scores by metric, and if a request failed.
+
+    A metric's scores of the whole instance count before those of its completions.
+    """
+    found: dict[str, list[Score]] = {}
     broken = False
     for request in trial.requests:
         for reply in request.replies:
             broken = broken or bool(reply.completion.error)
-            for score in reply.scores:
-                parts.setdefault(score.metric, []).append(score)
-    return whole, parts, broken
+            _add(reply.scores, found)
+    if trial.scores:
+        whole: dict[str, list[Score]] = {}
+        _add(trial.scores, whole)
+        found.update(whole)
+    return found, broken
+
+
+def _add(scores: Iterable[Score], found: dict[str, list[Score]]) -> None:
+    for score in scores:
+        known = found.get(score.metric)
+        if known is None:
+            found[score.metric] = [score]
+        else:
+            known.append(score)
 
 
 def _value(found: Sequence[Score], broken: bool, verdict: bool) -> float | str:
