@@ -39,11 +39,20 @@ class TextIndex:
     def add(self, view: InstanceView) -> None:
         """Add a row."""
         instance = view.instance
-        said = [m.content for m in instance.messages if m.content]
-        whole = "\n\n".join([*said, instance.input] if instance.input else said)
-        references = [_plain(r.text[:REFERENCE]) for r in instance.references]
-        self._inputs.add([_shown(whole), *references] if whole or references else [])
-        self._completions.add([t for trial in view.trials for t in _answers(trial)])
+        whole = instance.input
+        if instance.messages:
+            said = [m.content for m in instance.messages if m.content]
+            whole = "\n\n".join([*said, whole] if whole else said)
+        entry: list[Any] = [_shown(whole)]
+        entry += [_plain(r.text[:REFERENCE]) for r in instance.references]
+        size = sum(map(len, entry))
+        self._inputs.add(entry if whole or instance.references else [], size)
+        answers, size = [], 0
+        for trial in view.trials:
+            for answer in _answers(trial):
+                answers.append(answer)
+                size += sum(map(len, answer[1:]))
+        self._completions.add(answers, size)
 
     def manifest(self) -> dict[str, Any]:
         """Write what is left and return the names, rows and bytes of the shards.
@@ -65,11 +74,12 @@ class _Shards:
         self._rows: list[int] = []
         self._bytes = 0
 
-    def add(self, entry: list[Any]) -> None:
+    def add(self, entry: list[Any], size: int) -> None:
+        """Add a row's entry of so many characters."""
         if len(self._entries) == ROWS or self._size > CHARACTERS:
             self._flush()
         self._entries.append(entry)
-        self._size += sum(len(t) for part in entry for t in _texts(part))
+        self._size += size
 
     def finish(self) -> dict[str, Any]:
         if self._entries:
@@ -87,14 +97,6 @@ class _Shards:
         self._names.append(name)
         self._rows.append(len(self._entries))
         self._entries, self._size = [], 0
-
-
-def _texts(part: Any) -> Iterator[str]:
-    return (
-        (t for t in part if isinstance(t, str))
-        if isinstance(part, list)
-        else iter([part])
-    )
 
 
 def _answers(trial: TrialView) -> Iterator[list[Any]]:
@@ -131,6 +133,8 @@ def _encoded(entries: list[list[Any]]) -> bytes:
     except UnicodeEncodeError:  # half a surrogate pair: written as an escape
         return script_json(entries).encode()
     blob = blob.replace(b"<", b"\\u003c")
+    if b"\xe2" not in blob:  # found at once, where one of three bytes takes its time
+        return blob
     return blob.replace(b"\xe2\x80\xa8", b"\\u2028").replace(
         b"\xe2\x80\xa9", b"\\u2029"
     )
