@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -394,3 +395,31 @@ def test_a_site_is_served_as_it_is_where_that_is_asked_for(
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=10)
     assert errors.strip() == "Stopped."
+
+
+def test_a_theme_whose_folders_come_and_go_is_looked_at_all_the_same(
+    project: Path,
+) -> None:
+    theme = project / "theme"
+    theme.mkdir(exist_ok=True)
+    settings = (project / "helmsite.toml").read_text()
+    (project / "helmsite.toml").write_text(
+        settings.replace("[site]", '[site]\noverrides = "theme"', 1)
+    )
+    stopped = threading.Event()
+
+    def churn() -> None:
+        while not stopped.is_set():
+            for n in range(30):
+                (theme / f"d{n}" / "e").mkdir(parents=True, exist_ok=True)
+            for n in range(30):
+                shutil.rmtree(theme / f"d{n}")
+
+    worker = threading.Thread(target=churn)
+    worker.start()
+    try:
+        watch = Watch(Place(project))
+        assert {watch.look().problem for _ in range(400)} == {""}
+    finally:
+        stopped.set()
+        worker.join()

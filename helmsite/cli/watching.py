@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -116,7 +117,9 @@ def _listed(names: list[str]) -> str:
 
 def _below(folder: Path | None) -> Iterator[Path]:
     if folder is not None:
-        yield from sorted(path for path in folder.rglob("*") if path.is_file())
+        # os.walk minds no folder that goes while it looks; rglob would end with an error.
+        found = (Path(at, name) for at, _, names in os.walk(folder) for name in names)
+        yield from sorted(found)
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:
