@@ -4,17 +4,22 @@ import multiprocessing
 import random
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from helmsite.archive import Archive, RunFiles, rows, tables
+from helmsite.archive import Archive, RunFiles, reading, rows, runs, tables
 from helmsite.archive.store import Store
 from helmsite.config import SiteConfig
 from helmsite.errors import ArchiveError
 from helmsite.query import Results, views
+from helmsite.query.rows import InstanceView, ReplyView, RequestView, TrialView
 from helmsite.schema import (
     AdapterSpec,
     Completion,
@@ -26,9 +31,6 @@ from helmsite.schema import (
 )
 from tests.archive_cases import manifest
 from tests.query_runs import make_run
-
-if TYPE_CHECKING:
-    from helmsite.query.rows import InstanceView
 
 
 @pytest.fixture
@@ -79,10 +81,20 @@ def test_instances_are_streamed(archive, monkeypatch):
     with Results(archive, SiteConfig(), None) as results:
         stream = results.instances(identifier)
         expected = next(stream)
-        assert set(taken.values()) == {500}
+        assert set(taken.values()) == {1000}
         assert sum(1 for _ in stream) == 2399
         assert set(taken.values()) == {2400}
     assert next(Results(archive, SiteConfig(), None).instances(identifier)) == expected
+
+
+def test_of_long_rows_fewer_are_held(archive):
+    """A piece has a few megabytes, however many rows those are."""
+    made = manifest()
+    long = [Instance(f"id{i}", f"{i}" * 60_000, position=i) for i in range(100, 200)]
+    archive.write_run(made, long, ())
+    store, source = archive.run(made.run_id)._store, archive.run(made.run_id)._source
+    counts = [len(p) for p in reading.pieces(store, source("instances"))]
+    assert counts == [23, 23, 23, 23, 8]
 
 
 def test_a_large_row_group_is_read_as_it_is_needed(archive, monkeypatch):
@@ -157,6 +169,140 @@ def test_one_instance_needs_no_whole_table(archive, monkeypatch):
             held.clear()
             assert list(results.instance(identifier, name)) == expected[name]
             assert held == [len(expected[name])] * 3
+
+
+# the stream beside a plain reading of all rows
+
+
+def plain(instances, replies, scores, shared):
+    """What `instance_views` yields, said as simply as possible."""
+    for instance in instances:
+        key = (instance.instance_id, instance.perturbation)
+        asked = [r for r in replies if r.request.key[:2] == key]
+        judged = [s for s in scores if (s.instance_id, s.perturbation) == key]
+        trials = []
+        for n in sorted({r.request.trial for r in asked} | {s.trial for s in judged}):
+            own = [r for r in asked if r.request.trial == n]
+            about = {id(s): owner(s, own) for s in judged if s.trial == n}
+            requests = [
+                RequestView(
+                    group[0].request,
+                    tuple(
+                        ReplyView(
+                            reply.completion,
+                            reply.completion_index,
+                            tuple(s for s in judged if about.get(id(s)) is reply),
+                        )
+                        for reply in group
+                    ),
+                    shared.own_start(group[0].request, instance),
+                )
+                for _, group in (
+                    (k, list(g)) for k, g in groupby(own, key=lambda r: r.request.key)
+                )
+            ]
+            whole = tuple(s for s in judged if about.get(id(s), 0) is None)
+            trials.append(TrialView(n, tuple(requests), whole))
+        yield InstanceView(instance, tuple(trials))
+
+
+def owner(score, replies):
+    """The one reply that fits all that a score says, None if that is not one."""
+    said = {
+        name: index
+        for name, index in (
+            ("request.request_index", score.request_index),
+            ("request.reference_index", score.reference_index),
+            ("completion_index", score.completion_index),
+        )
+        if index != -1
+    }
+    found = [
+        reply
+        for reply in replies
+        if reply.request.mode == "original"
+        and all(attrgetter(name)(reply) == index for name, index in said.items())
+    ]
+    return found[0] if said and len(found) == 1 else None
+
+
+INDEX = st.integers(-1, 1)
+NAMES = st.tuples(
+    st.sampled_from(["id0", "id1", "id2"]), st.sampled_from(["", "typos"])
+)
+ASKED = st.tuples(
+    NAMES, st.integers(0, 1), st.sampled_from(["original", "calibration"]),
+    st.integers(0, 1), INDEX, st.integers(0, 1),
+)  # fmt: skip
+JUDGED = st.tuples(NAMES, st.integers(0, 1), INDEX, INDEX, INDEX, st.sampled_from("ab"))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    st.sets(ASKED, max_size=12),
+    st.sets(JUDGED, max_size=12),
+    st.sampled_from([1, 300, 4 << 20]),
+)
+def test_the_stream_is_what_a_plain_reading_gives(tmp_path, asked, judged, size):
+    made = manifest()
+    default = made.spec.adapter.decoding
+    instances = [
+        Instance(name, f"{name}{p}?", perturbation=p, position=int(name[2:]))
+        for name, p in sorted({key for key, *_ in [*asked, *judged]})
+    ]
+    replies = [
+        Reply(
+            Request(
+                name, f"Do it.\n{name}{p}?", default, perturbation=p, trial=trial,
+                mode=mode, request_index=window, reference_index=reference,
+            ),
+            Completion(f"{trial}{mode}{window}{reference}{completion}"),
+            completion,
+        )
+        for (name, p), trial, mode, window, reference, completion in sorted(asked)
+    ]  # fmt: skip
+    scores = [
+        Score(name, metric, 1.0, p, trial, window, reference, completion)
+        for (name, p), trial, window, reference, completion, metric in sorted(judged)
+    ]
+    archive = Archive(tmp_path / "runs")
+    archive.write_run(made, instances, replies, scores)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reading, "_BYTES", size)
+        run = archive.run(made.run_id)
+        held = [list(rows) for rows in (run.instances(), run.replies(), run.scores())]
+        shared = views.Shared(made.spec.adapter, held[1])
+        expected = list(plain(*held, shared))
+        assert list(views.instance_views(run)) == expected
+        for name in ("id0", "id1", "id2"):
+            own = tuple(v for v in expected if v.instance.instance_id == name)
+            assert views.one_instance(run, name) == own
+
+
+ROWS = st.lists(JUDGED, max_size=30)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(ROWS, st.integers(1, 31), st.integers(1, 7))
+def test_rows_in_any_order_are_bundled_as_they_follow(tmp_path, found, group, count):
+    """Whoever wrote a file, in whatever order and groups."""
+    scores = [
+        Score(name, metric, 1.0, p, trial, window, reference, completion)
+        for (name, p), trial, window, reference, completion, metric in found
+    ]
+    with tables.writer(tables.SCORES, tmp_path / "scores.parquet") as file:
+        if scores:
+            table = pa.Table.from_batches([rows.scores(scores)])
+            file.write_table(table, row_group_size=group)
+    source = reading.Source("scores.parquet", tables.SCORES, len(scores))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reading, "_BYTES", 100 * count)
+        bundles = list(
+            reading.bundles(Store(tmp_path, {}), source, rows.read_scores, runs.JUDGED)
+        )
+    assert bundles == [
+        list(g) for _, g in groupby(scores, key=attrgetter(*runs.JUDGED))
+    ]
 
 
 # a reader of its own
@@ -284,7 +430,10 @@ def test_the_common_beginning_of_texts(first, second, n):
 
 def joined(scores, replies):
     (view,) = views._joined(
-        [Instance("id0", "q")], replies, scores, views.Shared(AdapterSpec(), replies)
+        [Instance("id0", "q")],
+        views._bundled(replies, attrgetter("request.key")),
+        ([score] for score in scores),
+        views.Shared(AdapterSpec(), replies),
     )
     return view.trials[0]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import accumulate, chain, islice, repeat
+from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -58,6 +58,17 @@ def from_json(text: str | None, empty: Any) -> Any:
     return value
 
 
+def read_json(column: pa.Array, kind: type[Any] = dict) -> list[Any]:
+    """Return what the JSON of each row says, a new empty `kind` where it is NULL.
+
+    Raises:
+        ValueError: as `from_json`.
+    """
+    if column.null_count == len(column):
+        return [kind() for _ in range(len(column))]
+    return [from_json(text, kind()) for text in column.to_pylist()]
+
+
 def nested(
     lists: Sequence[Sequence[Any] | None],
     kind: pa.ListType,
@@ -73,15 +84,22 @@ def nested(
     )
 
 
-def unnest(column: pa.ListArray, items: Iterable[Any]) -> Iterator[Any]:
-    """Yield a tuple of items for each list of a column, None for a null."""
+def unnest(column: pa.ListArray, items: Iterable[Any]) -> list[Any]:
+    """Return a tuple of items for each list of a column, None for a null."""
     if column.null_count == len(column):
-        return repeat(None, len(column))
-    rest = iter(items)
-    return (
-        None if length is None else tuple(islice(rest, length)) if length else ()
-        for length in column.value_lengths().to_pylist()
-    )
+        return [None] * len(column)
+    flat = tuple(items)
+    if column.null_count == 0:
+        if not flat:
+            return [()] * len(column)
+        offsets = accumulate(column.value_lengths().to_pylist(), initial=0)
+        return [flat[a:b] for a, b in pairwise(offsets)]
+    lengths = column.value_lengths().to_pylist()
+    ends = accumulate(length or 0 for length in lengths)
+    return [
+        None if length is None else flat[end - length : end]
+        for length, end in zip(lengths, ends, strict=True)
+    ]
 
 
 def _struct(kind: pa.StructType, *columns: Sequence[Any]) -> pa.StructArray:
@@ -107,17 +125,11 @@ def messages(rows: Sequence[Sequence[Message]]) -> pa.Array:
     )
 
 
-def read_messages(column: pa.Array) -> Iterator[tuple[Message, ...]]:
-    """Yield the messages of each row."""
-    flat = column.flatten()
-    roles, contents, extras = (c.to_pylist() for c in flat.flatten())
-    return unnest(
-        column,
-        (
-            Message(r, c, from_json(e, {}))
-            for r, c, e in zip(roles, contents, extras, strict=True)
-        ),
-    )
+def read_messages(column: pa.Array) -> list[tuple[Message, ...]]:
+    """Return the messages of each row."""
+    roles, contents, extras = column.flatten().flatten()
+    flat = map(Message, roles.to_pylist(), contents.to_pylist(), read_json(extras))
+    return unnest(column, flat)
 
 
 def references(rows: Sequence[Sequence[Reference]]) -> pa.Array:
@@ -134,11 +146,10 @@ def references(rows: Sequence[Sequence[Reference]]) -> pa.Array:
     )
 
 
-def read_references(column: pa.Array) -> Iterator[tuple[Reference, ...]]:
-    """Yield the references of each row."""
+def read_references(column: pa.Array) -> list[tuple[Reference, ...]]:
+    """Return the references of each row."""
     text, tags = column.flatten().flatten()
-    pairs = zip(text.to_pylist(), read_texts(tags), strict=True)
-    return unnest(column, (Reference(t, g) for t, g in pairs))
+    return unnest(column, map(Reference, text.to_pylist(), read_lists(tags)))
 
 
 def texts(rows: Sequence[Sequence[str] | None]) -> pa.Array:
@@ -146,8 +157,8 @@ def texts(rows: Sequence[Sequence[str] | None]) -> pa.Array:
     return nested(rows, pa.list_(pa.string()), lambda f: pa.array(f, pa.string()))
 
 
-def read_texts(column: pa.Array) -> Iterator[Any]:
-    """Yield a tuple of texts, or None, for each row."""
+def read_lists(column: pa.Array) -> list[Any]:
+    """Return a tuple of texts or numbers, or None, for each row."""
     return unnest(column, column.flatten().to_pylist())
 
 
@@ -171,8 +182,10 @@ def top_logprobs(
     return nested(rows, outer, lambda flat: nested(flat, inner, pairs))
 
 
-def read_top_logprobs(column: pa.Array) -> Iterator[Any]:
-    """Yield the alternatives per token, or None, for each row."""
+def read_top_logprobs(column: pa.Array) -> list[Any]:
+    """Return the alternatives per token, or None, for each row."""
+    if column.null_count == len(column):
+        return [None] * len(column)
     inner = column.flatten()
     token, logprob = inner.flatten().flatten()
     pairs = map(TopLogprob, token.to_pylist(), logprob.to_pylist())
@@ -197,6 +210,19 @@ def read_usages(column: pa.Array) -> Iterator[Usage]:
 def maps(rows: Sequence[dict[str, Any]], kind: pa.MapType) -> pa.Array:
     """Return a map column, keys sorted."""
     return pa.array([sorted(d.items()) for d in rows], kind)
+
+
+def read_maps(column: pa.MapArray) -> list[dict[str, Any]]:
+    """Return the map of each row; values that are lists become tuples."""
+    offsets = column.offsets.to_pylist()
+    first, count = offsets[0], offsets[-1] - offsets[0]
+    if not count:
+        return [{} for _ in range(len(column))]
+    values = column.items.slice(first, count)
+    items = read_lists(values) if pa.types.is_list(values.type) else values.to_pylist()
+    keys = column.keys.slice(first, count).to_pylist()
+    pairs = list(zip(keys, items, strict=True))
+    return [dict(pairs[a - first : b - first]) for a, b in pairwise(offsets)]
 
 
 def batch(

@@ -8,6 +8,8 @@ ArchiveError before anything works with it.
 from __future__ import annotations
 
 from contextlib import contextmanager
+from functools import reduce
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import pyarrow as pa
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from helmsite.schema import FileFacts
 
 _BATCH = 1000
-_PIECE = 500
+_ROWS, _BYTES = 1000, 4 << 20
 _BUFFER = 1 << 18
 
 Item = TypeVar("Item")
@@ -112,14 +114,17 @@ def _ways(store: Store) -> dict[str, Any]:
     return {"pre_buffer": store.local is None, "buffer_size": _BUFFER}
 
 
-def pieces(store: Store, source: Source, count: int = _PIECE) -> Iterator[pa.Table]:
-    """Yield a file's rows in order, at most `count` at a time.
+def pieces(store: Store, source: Source, count: int = _ROWS) -> Iterator[pa.Table]:
+    """Yield a file's rows in order, at most `count` at a time, fewer of long ones.
 
     Memory stays flat, see `_ways`.
     """
     with opened(store, source, **_ways(store)) as file:
         for group in range(file.num_row_groups):
-            for batch in file.iter_batches(count, [group], use_threads=False):
+            facts = file.metadata.row_group(group)
+            fitting = _BYTES * facts.num_rows // max(1, facts.total_byte_size)
+            size = max(1, min(count, fitting))
+            for batch in file.iter_batches(size, [group], use_threads=False):
                 piece = pa.Table.from_batches([batch])
                 sound.refuse(piece)
                 yield piece
@@ -135,6 +140,50 @@ def stream(
     """
     for piece in pieces(store, source):
         yield from decoded(store.show(source.path), decode(piece))
+
+
+def bundles(
+    store: Store,
+    source: Source,
+    decode: Callable[[pa.Table], Iterable[Item]],
+    same: Sequence[str],
+) -> Iterator[list[Item]]:
+    """Yield rows that follow each other and are equal in the columns `same` together.
+
+    Those of a piece are held at a time, and those of one bundle.
+
+    Raises:
+        ArchiveError: the file is damaged; names it.
+    """
+    held: list[Item] = []
+    last: list[Any] = []
+    for piece in pieces(store, source):
+        if not len(piece):
+            continue
+        items = list(decoded(store.show(source.path), decode(piece)))
+        keys = piece.select(same)
+        found = [items[a:b] for a, b in pairwise(_changes(keys))]
+        if held and keys.slice(0, 1).to_pylist() == last:
+            held.extend(found[0])
+            found[0] = held
+        elif held:
+            yield held
+        held = found.pop()
+        last = keys.slice(len(keys) - 1).to_pylist()
+        yield from found
+    if held:
+        yield held
+
+
+def _changes(keys: pa.Table) -> list[int]:
+    """Return where rows begin that differ from the one before, and where the last ends."""
+    count = len(keys)
+    differs = [
+        pc.not_equal(c.slice(1), c.slice(0, count - 1))
+        for c in keys.combine_chunks().columns
+    ]
+    places = pc.indices_nonzero(reduce(pc.or_, differs)).to_pylist()
+    return [0, *(place + 1 for place in places), count]
 
 
 def decoded(where: str, items: Iterable[Item]) -> Iterator[Item]:

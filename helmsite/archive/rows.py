@@ -22,7 +22,7 @@ from helmsite.schema import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     import pyarrow as pa
 
@@ -91,7 +91,7 @@ def read_instances(table: pa.Table) -> Iterator[Instance]:
         get.plain("input"),
         columns.read_references(get["references"]),
         *map(get.plain, ("perturbation", "position", "split", "sub_split")),
-        map(_attributes, get.plain("attributes")),
+        columns.read_maps(get["attributes"]),
         columns.read_messages(get["messages"]),
         get.json("extra"),
     )
@@ -117,19 +117,17 @@ def read_replies(table: pa.Table, default: Decoding) -> Iterator[Reply]:
         *map(get.plain, ("perturbation", "trial", "mode")),
         *map(get.plain, ("request_index", "reference_index", "prompt_kind")),
         columns.read_messages(get["messages"]),
-        map(dict, get.plain("output_mapping")),
-        columns.read_texts(get["example_ids"]),
+        columns.read_maps(get["output_mapping"]),
+        columns.read_lists(get["example_ids"]),
         *map(get.plain, ("num_train_instances", "truncated")),
         *map(get.plain, ("num_conditioning_tokens", "score_start")),
     )
     completions = map(
         Completion,
         *map(get.plain, ("completion", "reasoning")),
-        map(tuple, get.json("transcript", [])),
-        columns.read_texts(get["tokens"]),
-        columns.unnest(
-            get["token_logprobs"], get["token_logprobs"].flatten().to_pylist()
-        ),
+        map(tuple, get.json("transcript", list)),
+        columns.read_lists(get["tokens"]),
+        columns.read_lists(get["token_logprobs"]),
         columns.read_top_logprobs(get["top_logprobs"]),
         *map(get.plain, ("logprob", "finish_reason")),
         columns.read_usages(get["usage"]),
@@ -188,19 +186,8 @@ class _Columns:
         values: list[Any] = self._table.column(name).to_pylist()
         return values
 
-    def json(self, name: str, empty: Any = None) -> Iterable[Any]:
-        """Yield what the JSON of each row says, a new empty object where it is NULL."""
-        column = self._table.column(name)
-        if column.null_count == len(column):
-            return ({} if empty is None else empty for _ in range(len(column)))
-        return (
-            columns.from_json(text, {} if empty is None else empty)
-            for text in column.to_pylist()
-        )
-
-
-def _attributes(pairs: Iterable[tuple[str, list[str]]]) -> dict[str, tuple[str, ...]]:
-    return {name: tuple(values) for name, values in pairs}
+    def json(self, name: str, kind: type[Any] = dict) -> list[Any]:
+        return columns.read_json(self[name], kind)
 
 
 def _difference(decoding: Decoding, default: Decoding) -> dict[str, Any]:

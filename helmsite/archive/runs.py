@@ -16,6 +16,15 @@ if TYPE_CHECKING:
     from helmsite.archive.store import Store
     from helmsite.schema import Instance, Manifest, Reply, Score, Stat
 
+REQUEST = (
+    *("instance_id", "perturbation", "trial", "mode"),
+    *("request_index", "reference_index"),
+)
+JUDGED = (
+    *("instance_id", "perturbation", "trial"),
+    *("request_index", "reference_index", "completion_index"),
+)
+
 
 class RunFiles:
     """The tables of a run.
@@ -64,6 +73,17 @@ class RunFiles:
         """Yield the scores in the order of the instances; some thousand are held."""
         return self._stream("scores", rows.read_scores)
 
+    def asked(self) -> Iterator[list[Reply]]:
+        """Yield the replies to each request together, in the order of the instances."""
+        default = self.manifest.spec.adapter.decoding
+        return self._bundles(
+            "requests", lambda t: rows.read_replies(t, default), REQUEST
+        )
+
+    def judged(self) -> Iterator[list[Score]]:
+        """Yield the scores of each reply, or instance and trial, together, in order."""
+        return self._bundles("scores", rows.read_scores, JUDGED)
+
     def stats(self) -> Iterator[Stat]:
         """Yield the aggregates."""
         return self._stream("stats", rows.read_stats)
@@ -82,6 +102,14 @@ class RunFiles:
         self, name: str, decode: Callable[[pa.Table], Iterable[Any]]
     ) -> Iterator[Any]:
         return reading.stream(self._store, self._source(name), decode)
+
+    def _bundles(
+        self,
+        name: str,
+        decode: Callable[[pa.Table], Iterable[Any]],
+        same: tuple[str, ...],
+    ) -> Iterator[list[Any]]:
+        return reading.bundles(self._store, self._source(name), decode, same)
 
     def _source(self, name: str) -> Source:
         table = tables.known(name)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from itertools import chain, groupby, islice
 from operator import attrgetter
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from helmsite.archive import rows as archived
 from helmsite.archive.reading import decoded
+from helmsite.archive.runs import JUDGED
 from helmsite.query.rows import InstanceView, ReplyView, RequestView, TrialView
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from helmsite.archive import RunFiles
     from helmsite.schema import AdapterSpec, Instance, Reply, Request, Score
@@ -26,10 +27,13 @@ def instance_views(run: RunFiles) -> Iterator[InstanceView]:
 
     The three tables are read side by side, a piece of each at a time.
     """
-    stream = run.replies()
-    sample = list(islice(stream, SAMPLE))
-    shared = Shared(run.manifest.spec.adapter, sample)
-    yield from _joined(run.instances(), chain(sample, stream), run.scores(), shared)
+    stream = run.asked()
+    sample: list[list[Reply]] = []
+    while sum(map(len, sample)) < SAMPLE and (asked := next(stream, None)):
+        sample.append(asked)
+    first = list(chain.from_iterable(sample))[:SAMPLE]
+    shared = Shared(run.manifest.spec.adapter, first)
+    yield from _joined(run.instances(), chain(sample, stream), run.judged(), shared)
 
 
 def one_instance(run: RunFiles, instance_id: str) -> tuple[InstanceView, ...]:
@@ -41,15 +45,23 @@ def one_instance(run: RunFiles, instance_id: str) -> tuple[InstanceView, ...]:
         return ()
     adapter = run.manifest.spec.adapter
     own = list(decoded(run.where, archived.read_replies(requests, adapter.decoding)))
+    judged = decoded(run.where, archived.read_scores(scores))
     others = list(islice(run.replies(), SAMPLE))
     return tuple(
         _joined(
             decoded(run.where, archived.read_instances(instances)),
-            own,
-            decoded(run.where, archived.read_scores(scores)),
+            _bundled(own, attrgetter("request.key")),
+            _bundled(judged, attrgetter(*JUDGED)),
             Shared(adapter, [*others, *own]),
         )
     )
+
+
+def _bundled(
+    rows: Iterable[Row], key: Callable[[Row], tuple[Any, ...]]
+) -> Iterator[list[Row]]:
+    """Yield rows that follow each other and have the same key together."""
+    return (list(rows) for _, rows in groupby(rows, key))
 
 
 def first_request(run: RunFiles) -> Request | None:
@@ -134,101 +146,112 @@ class Shared:
 
 
 class _Cursor(Generic[Row]):
-    """Rows in the order of their instances, handed out an instance at a time.
+    """Bundles of rows in the order of their instances, handed out by instance.
 
-    `owner` says where a row has its instance_id: in itself (''), or in a part of it.
+    `about` says what of a row has its instance_id.
     """
 
-    def __init__(self, rows: Iterable[Row], owner: str = "") -> None:
-        names = (f"{owner}instance_id", f"{owner}perturbation")
-        self._groups = groupby(rows, key=attrgetter(*names))
-        self._next = next(self._groups, None)
+    def __init__(
+        self, bundles: Iterable[list[Row]], about: Callable[[Row], Request | Score]
+    ) -> None:
+        self._bundles = iter(bundles)
+        self._about = about
+        self._next = next(self._bundles, None)
 
-    def take(self, key: tuple[str, str]) -> list[Row]:
-        """Return the rows of an instance, if they come next."""
-        if self._next is None or self._next[0] != key:
-            return []
-        found = list(self._next[1])
-        self._next = next(self._groups, None)
+    def take(self, instance: Instance) -> list[list[Row]]:
+        """Return the bundles of an instance, if they come next."""
+        found = []
+        while self._next is not None:
+            about = self._about(self._next[0])
+            if (
+                about.instance_id != instance.instance_id
+                or about.perturbation != instance.perturbation
+            ):
+                break
+            found.append(self._next)
+            self._next = next(self._bundles, None)
         return found
 
 
 def _joined(
     instances: Iterable[Instance],
-    replies: Iterable[Reply],
-    scores: Iterable[Score],
+    replies: Iterable[list[Reply]],
+    scores: Iterable[list[Score]],
     shared: Shared,
 ) -> Iterator[InstanceView]:
-    """Put rows together that are in the same order."""
-    answers, verdicts = _Cursor(replies, "request."), _Cursor(scores)
+    """Put rows together that are in the same order.
+
+    Args:
+        instances: rows of the run.
+        replies: all to one request together.
+        scores: all about the same reply, or instance and trial, together.
+        shared: what prompts have in common.
+    """
+    answers = _Cursor(replies, attrgetter("request"))
+    verdicts: _Cursor[Score] = _Cursor(scores, lambda score: score)
     for instance in instances:
-        key = (instance.instance_id, instance.perturbation)
-        yield InstanceView(
-            instance, _trials(instance, answers.take(key), verdicts.take(key), shared)
-        )
-
-
-def _trials(
-    instance: Instance, replies: list[Reply], scores: list[Score], shared: Shared
-) -> tuple[TrialView, ...]:
-    numbers = {r.request.trial for r in replies} | {s.trial for s in scores}
-    if len(numbers) == 1:
-        return (_trial(instance, numbers.pop(), replies, scores, shared),)
-    return tuple(
-        _trial(
-            instance,
-            number,
-            [r for r in replies if r.request.trial == number],
-            [s for s in scores if s.trial == number],
-            shared,
-        )
-        for number in sorted(numbers)
-    )
+        asked, judged = answers.take(instance), verdicts.take(instance)
+        numbers = {rows[0].request.trial for rows in asked}
+        numbers.update(rows[0].trial for rows in judged)
+        if len(numbers) == 1:
+            trials = [_trial(instance, numbers.pop(), asked, judged, shared)]
+        else:
+            trials = [
+                _trial(
+                    instance,
+                    number,
+                    [rows for rows in asked if rows[0].request.trial == number],
+                    [rows for rows in judged if rows[0].trial == number],
+                    shared,
+                )
+                for number in sorted(numbers)
+            ]
+        yield InstanceView(instance, tuple(trials))
 
 
 def _trial(
     instance: Instance,
     number: int,
-    replies: list[Reply],
-    scores: list[Score],
+    replies: list[list[Reply]],
+    scores: list[list[Score]],
     shared: Shared,
 ) -> TrialView:
-    owned: dict[int, list[Score]] = {}
-    whole = []
-    for score in scores:
-        owner = _owner(score, replies)
+    """Put the rows of one trial together, each score where it belongs."""
+    owned: dict[tuple[int, int], list[Score]] = {}
+    whole: list[Score] = []
+    for judged in scores:
+        owner = _owner(judged[0], replies)
         if owner is None:
-            whole.append(score)
+            whole += judged
         else:
-            owned.setdefault(owner, []).append(score)
+            owned.setdefault(owner, []).extend(judged)
     requests = []
-    for _, group in groupby(enumerate(replies), key=lambda pair: pair[1].request.key):
-        members = list(group)
-        request = members[0][1].request
-        views = tuple(
-            ReplyView(r.completion, r.completion_index, tuple(owned.get(n, ())))
-            for n, r in members
-        )
-        requests.append(
-            RequestView(request, views, shared.own_start(request, instance))
-        )
+    for place, asked in enumerate(replies):
+        views = [
+            ReplyView(
+                reply.completion,
+                reply.completion_index,
+                tuple(owned.get((place, n), ())) if owned else (),
+            )
+            for n, reply in enumerate(asked)
+        ]
+        request = asked[0].request
+        start = shared.own_start(request, instance)
+        requests.append(RequestView(request, tuple(views), start))
     return TrialView(number, tuple(requests), tuple(whole))
 
 
-def _owner(score: Score, replies: list[Reply]) -> int | None:
-    """Return the one reply that a score is about, None if it is about the instance."""
+def _owner(score: Score, replies: list[list[Reply]]) -> tuple[int, int] | None:
+    """Return the place of the one reply that a score is about, None if of the instance."""
     if score.request_index == score.reference_index == score.completion_index == -1:
         return None
-    wanted = (score.request_index, score.reference_index, score.completion_index)
     found = [
-        n
-        for n, reply in enumerate(replies)
-        if reply.request.mode == "original"
-        and all(w in (-1, own) for w, own in zip(wanted, _indices(reply), strict=True))
+        (place, n)
+        for place, asked in enumerate(replies)
+        if asked[0].request.mode == "original"
+        and score.request_index in {-1, asked[0].request.request_index}
+        and score.reference_index in {-1, asked[0].request.reference_index}
+        for n, reply in enumerate(asked)
+        if score.completion_index in {-1, reply.completion_index}
     ]
     return found[0] if len(found) == 1 else None
-
-
-def _indices(reply: Reply) -> tuple[int, int, int]:
-    request = reply.request
-    return request.request_index, request.reference_index, reply.completion_index
