@@ -14,7 +14,14 @@
     }
     return cell;
   };
-  const number = (value) => (value === value ? String(Number(value.toPrecision(4))) : "·");
+  // Three digits, so that a column's numbers stand below each other; whole ones as they are
+  const number = (value) => {
+    const size = Math.abs(value);
+    if (value !== value) return "·";
+    if (size >= 1e9 || (size > 0 && size < 5e-4)) return String(Number(value.toPrecision(3)));
+    if (Number.isInteger(value)) return value.toLocaleString("en");
+    return value.toFixed(size < 1 ? 3 : size < 10 ? 2 : size < 100 ? 1 : 0);
+  };
 
   // Returns draw(state, result, found): `found` are the snippets of a text search.
   const findList = (rows, out, page, actions) => {
@@ -58,7 +65,7 @@
       };
       const jump = make("input", { type: "number", min: "1", max: String(pages), value: String(page.get()), "aria-label": "Page of the list" });
       jump.addEventListener("change", () => go(Number(jump.value)));
-      const back = make("button", { type: "button" }, "← back"), on = make("button", { type: "button" }, "on →");
+      const back = make("button", { type: "button" }, "← previous"), on = make("button", { type: "button" }, "next →");
       back.disabled = page.get() === 1;
       on.disabled = page.get() === pages;
       back.addEventListener("click", () => go(page.get() - 1));

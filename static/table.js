@@ -175,7 +175,7 @@
       resets.push(() => { low.value = ""; high.value = ""; keep(); });
       bar.append(make("span", { class: "sizes", role: "group", "aria-label": "Size in parameters" }, "Size", low, "to", high));
     };
-    if (order.length > 5) byWords();
+    if (order.length > (data.rows ? 5 : 15)) byWords();
     for (const facet of order.length > 1 ? (data.facets || "").split(" ").filter(Boolean) : []) {
       if (facet === "size") bySize(); else byChoice(facet);
     }

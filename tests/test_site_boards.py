@@ -272,3 +272,17 @@ def test_a_run_of_an_odd_id_keeps_its_address_and_a_stray_one_its_title() -> Non
     assert data["runs"][0][3:] == ["odd id", ""]
     assert data["things"][-1][0] == "run"
     assert data["things"][-1][1].startswith("Who on ")
+
+
+def test_forty_pages_of_runs_are_folded_and_a_dozen_are_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shown = site_boards.leaderboard(5, 8)
+    runs, framed, theme = site_boards.runs(shown), site_boards.frames(shown), Theme()
+    assert len(runs) > 24
+    for size, folded in ((1, True), (len(runs) // 3, False)):
+        monkeypatch.setattr(runlist, "PER_PAGE", size)
+        page = list(runlist.pages(runs, framed))[1]
+        text = theme.render("runs.html", page)
+        assert ('<details class="many">' in text) is folded
+        assert page.parts[1].text in text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
 import shutil
 import string
 from typing import TYPE_CHECKING, Any
@@ -303,7 +304,7 @@ def test_wrong_ones_are_filtered_and_counted(open_run: Open) -> None:
         f"wrong ({len(rows)})"
         in control(page, "show").locator("option:checked").inner_text()
     )
-    page.get_by_role("button", name="on →").click()
+    page.get_by_role("button", name="next →").click()
     assert found(page) == names(rows[50:100])
     page.reload()
     says(page, f"{own} of {ORIGINALS}")
@@ -884,3 +885,16 @@ def test_words_that_every_object_knows_are_no_order(open_run: Open) -> None:
     page = open_run(f"{MIXED}/index.html?sort=constructor&group=__proto__=x")
     page.locator("#finder .warn").filter(has_text="sort “constructor”").wait_for()
     says(page, f"{ORIGINALS} instances and")
+
+
+def test_the_numbers_of_a_column_have_as_many_digits(open_run: Open) -> None:
+    page = open_run(f"{MIXED}/index.html")
+    says(page, f"{ORIGINALS} instances")
+    for column in ("score", "confidence"):
+        told = page.locator(f"td.{column}").all_inner_texts()
+        assert told
+        assert all(re.fullmatch(r"[01]|0\.\d{3}|·", text) for text in told), told
+    assert all(
+        re.fullmatch(r"\d+|\d\.\d\d|\d\d\.\d|·", text)
+        for text in page.locator("td.length").all_inner_texts()
+    )
