@@ -189,7 +189,7 @@
     const names = panels.map((panel) => panel.querySelector("h3").textContent.replace(/\D+/, ""));
     const list = make("div", { class: "trials", role: "tablist", "aria-label": "Trials" });
     const tabs = panels.map((panel, i) => {
-      panel.id = panel.id || `${article.id}-t${names[i]}`;
+      panel.id = `t${names[i]}-${article.id}`; // no instance's anchor begins so
       const mark = marks[marks.length - panels.length + i];
       const tab = make("button", { type: "button", role: "tab", id: `${panel.id}-tab`, "aria-controls": panel.id }, panel.querySelector("h3").textContent, " ", mark ? mark.cloneNode(true) : "");
       panel.setAttribute("role", "tabpanel");

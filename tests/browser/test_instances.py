@@ -270,6 +270,9 @@ def test_trials_are_tabs_whose_choice_is_in_the_address(open_instances: Open) ->
     assert [" ".join(t.split()) for t in tabs.all_text_contents()] == words
     panels = article(page, "passage").get_by_role("tabpanel")
     assert panels.count() == 1
+    ids = page.locator("article .trial").evaluate_all("all => all.map(e => e.id)")
+    assert len(ids) == len(set(ids)) > 0
+    assert not [i for i in ids if i.startswith("i-")]  # such is an instance's, of any id
     tabs.nth(1).click()
     assert "The same completion as in trial 0, to the letter." in panels.inner_text()
     assert "tab=1" in page.evaluate("location.search")
