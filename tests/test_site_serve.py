@@ -28,7 +28,7 @@ from helmsite.run import Runner
 from tests.archive_cases import small
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 START = "from helmsite.cli.serve import command; command()"
@@ -373,6 +373,26 @@ def test_a_project_without_an_archive_is_told_what_to_do(tmp_path: Path) -> None
     assert done.returncode == 5
     assert "`helmsite run` makes one" in done.stderr
     assert "Build it first" in done.stderr
+
+
+@pytest.mark.parametrize("kill", [os.kill, os.killpg])
+def test_ctrl_c_in_the_first_build_is_told_once(
+    project: Path, tmp_path: Path, kill: Callable[[int, int], None]
+) -> None:
+    command = [sys.executable, "-m", "helmsite", "serve", str(tmp_path / "site"),
+               "--port", "0", "-p", str(project)]  # fmt: skip
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        until = time.monotonic() + 30
+        while not list(tmp_path.glob(".site.building-*")):
+            assert time.monotonic() < until
+            time.sleep(0.005)
+        kill(process.pid, signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
+    assert errors.split() == ["Stopped."]
+    assert process.returncode == 130
+    assert not list(tmp_path.glob(".site.*"))
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import threading
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from helmsite.cli.watching import Seen
 
 LOCAL_S, REMOTE_S = 2.0, 30.0
+GRACE_S = 1.0
+INTERRUPTED = 130
 
 
 @click.command()
@@ -75,6 +78,8 @@ def command(
                 thread.join(1.0)
         except KeyboardInterrupt:
             click.echo("\nStopped.", err=True)
+        except SystemExit:  # a build that went on has said so
+            pass
         server.shutdown()
 
 
@@ -117,10 +122,15 @@ class Follow:
         self._built = self._watch.look()
         command = [sys.executable, "-m", "helmsite", "build", *self._words]
         started = time.monotonic()
-        done = subprocess.run(command, check=False, stdout=subprocess.DEVNULL)  # noqa: S603
-        if done.returncode == 0:
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:  # noqa: S603
+            try:
+                process.wait()
+            except KeyboardInterrupt:
+                _stop(process)
+                raise
+        if process.returncode == 0:
             click.echo(f"Built in {time.monotonic() - started:.1f} s.")
-        return done.returncode == 0
+        return process.returncode == 0
 
     def forever(self) -> None:
         """Look and build until Ctrl-C."""
@@ -146,3 +156,20 @@ class Follow:
             click.secho(
                 "The site was not built: the old one stays.", fg="red", err=True
             )
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """End a build that is not wanted any more, and this process too if it says so itself.
+
+    Ctrl-C in a terminal reaches it as well; a signal to this process alone does not.
+    """
+    try:
+        process.wait(GRACE_S)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(10 * GRACE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+    if process.wait() == INTERRUPTED:
+        raise SystemExit(INTERRUPTED)
