@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import re
 import shutil
@@ -77,8 +78,10 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_second_build_says_that_nothing_had_to_be_done(project: Path) -> None:
     words = ("build", "-p", project, "--workers", "1")
+    rhythm = gc.get_threshold(), gc.get_freeze_count()
     first = helmsite(*words)
     assert first.exit_code == 0, first.output
+    assert (gc.get_threshold(), gc.get_freeze_count()) == rhythm
     assert re.search(r"; \d+ runs? rendered\. Open ", first.stdout)
     second = helmsite(*words)
     assert "; up to date, nothing was written. Open " in second.stdout

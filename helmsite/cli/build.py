@@ -41,10 +41,7 @@ def command(
 
     Of an earlier site in the folder, what is still true is taken over.
     """
-    from helmsite.render.workers import collect_seldom
-
     project = place.project()
-    collect_seldom()
     build_site(
         project,
         place.existing(project),
@@ -73,7 +70,7 @@ def build_site(
     from helmsite.cli.progress import BuildReporter
     from helmsite.render.build import stop_at_credentials
     from helmsite.render.secrets import Secrets
-    from helmsite.render.workers import cores
+    from helmsite.render.workers import collect_seldom, cores
 
     _apart(out, project, archive)
     site = structs.replace(
@@ -87,7 +84,11 @@ def build_site(
     inspector = Secrets(os.environ, project.site.allow_secrets)
     if strict:
         stop_at_credentials(leaks.in_tables(archive, offered, inspector), strict=True)
-    with results(archive, project) as found, BuildReporter() as reporter:
+    with (
+        collect_seldom(),
+        results(archive, project) as found,
+        BuildReporter() as reporter,
+    ):
         report = render.build(
             found,
             out,

@@ -40,14 +40,22 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def collect_seldom() -> None:
-    """Let Python look for cycles of objects less often: for a process that only builds.
+@contextlib.contextmanager
+def collect_seldom() -> Iterator[None]:
+    """Let Python look for cycles of objects less often while a site is built.
 
     Rows come and go by the thousand and hold no cycle; looking for some takes a tenth of
     the time of a build.
     """
+    before, frozen = gc.get_threshold(), gc.get_freeze_count()
     gc.freeze()
     gc.set_threshold(*SELDOM)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        if not frozen:
+            gc.unfreeze()
 
 
 def render_all(jobs: Sequence[Job], kit: Kit, theme: Theme, means: Means) -> list[Made]:
@@ -175,7 +183,6 @@ def _work(pipe: Connection, kit: Kit) -> None:
     """Render what the main process sends, until it has no more or is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     theme = Theme(kit.overrides)
-    collect_seldom()
 
     def say(what: int | Made | BaseException) -> None:
         try:
@@ -183,7 +190,7 @@ def _work(pipe: Connection, kit: Kit) -> None:
         except OSError:
             raise SystemExit(1) from None
 
-    with contextlib.suppress(EOFError, OSError):
+    with collect_seldom(), contextlib.suppress(EOFError, OSError):
         while True:
             say(_outcome(pipe.recv(), kit, theme, say))
 
