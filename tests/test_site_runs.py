@@ -326,3 +326,27 @@ def test_a_hole_leads_to_the_runs_that_have_a_value() -> None:
     made = board(page.columns, (row,), site, path, "Models", by="metric")
     more = [c.more.text if c.more else "" for c in made.rows[0].cells]
     assert more == ["+1", "+2", "+2"]
+
+
+# ---- Many metrics
+
+
+@pytest.mark.parametrize(("metrics", "shown"), [(1, 1), (12, 12), (13, 8), (24, 8)])
+def test_of_many_metrics_the_first_are_in_sight_and_all_are_there(
+    metrics: int, shown: int
+) -> None:
+    manifest = structs.replace(
+        samples.manifest(),
+        metrics=tuple(
+            structs.replace(EXACT, name=f"m{i}", title=f"M{i}") for i in range(metrics)
+        ),
+    )
+    stats = [Stat(f"m{i}", 0.5, "test") for i in range(metrics)]
+    made = list(tables(stats, manifest, manifest.metrics[0]))
+    assert [t.folded for t in made] == [False, True][: len(made)]
+    assert len(made[0].rows) == shown
+    titles = [row.title for table in made for row in table.rows]
+    assert titles == [f"M{i}" for i in range(metrics)]
+    if shown < metrics:
+        left = metrics - shown - 3
+        assert made[1].note == f"M8, M9, M10 and {left} others"

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 MOST_CELLS = 600
 """A table with more cells shows fewer metrics: 200 groups keep three."""
+MOST_METRICS = 8
+"""A run's first table shows so many metrics, and all where they are not many more."""
 SUB_SPLIT = "sub_split"
 KINDS = (("original", "Original"), ("perturbed", "Perturbed"), ("worst", "Worst case"))
 KINDS_MEAN = (
@@ -95,7 +97,7 @@ def tables(
     )
     whole = [s for s in told if _is_whole(s)]
     if whole:
-        yield by_split("By split", whole, about)
+        yield from _first_metrics(by_split("By split", whole, about))
     here = [s for s in told if s.split == about.split]
     yield from by_dimension(here, about)
     yield from by_perturbation(here, about)
@@ -104,6 +106,23 @@ def tables(
     if asked:
         made = by_split("What was asked and how it ended", asked, about)
         yield structs.replace(made, folded=bool(whole))
+
+
+def _first_metrics(table: Stats) -> Iterator[Stats]:
+    """Yield a table of metrics; of many the first ones, and the rest to unfold."""
+    first, rest = table.rows[:MOST_METRICS], table.rows[MOST_METRICS:]
+    if len(rest) <= MOST_METRICS // 2:
+        yield table
+        return
+    names = [row.title for row in rest[:3]]
+    yield structs.replace(table, rows=first)
+    yield structs.replace(
+        table,
+        caption="More metrics by split",
+        rows=rest,
+        folded=True,
+        note=f"{', '.join(names)} and {formats.count(len(rest) - len(names), 'other')}",
+    )
 
 
 def _order(
