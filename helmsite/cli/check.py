@@ -34,6 +34,12 @@ def command(place: Place, quick: bool, reindex: bool) -> None:
         click.secho(visible(text), fg="red")
         click.echo(f"  → {visible(problem.next_step)}")
     runs = len(archive.manifests())
-    click.echo(f"{runs} runs checked, {len(problems)} problems found.")
+    click.echo(
+        f"{_count(runs, 'run')} checked, {_count(len(problems), 'problem')} found."
+    )
     if problems:
         raise SystemExit(3)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
