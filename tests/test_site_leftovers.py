@@ -82,3 +82,20 @@ def test_a_replaced_site_that_was_not_removed_goes_with_the_next_build(
     (old / MARKER).write_text("state\n")
     build(FakeResults(models=1), tmp_path / "site", SiteConfig())
     assert [p.name for p in tmp_path.iterdir()] == ["site"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
+@pytest.mark.parametrize("mask", [0o077, 0o022, 0o002])
+def test_a_site_is_as_open_to_others_as_their_user_wants(
+    tmp_path: Path, mask: int
+) -> None:
+    before = os.umask(mask)
+    try:
+        for title in ("first", "second"):
+            build(FakeResults(models=1), tmp_path / "site", SiteConfig(title=title))
+    finally:
+        os.umask(before)
+    modes = {p.stat().st_mode & 0o777 for p in tmp_path.rglob("*") if p.is_dir()}
+    assert modes == {0o777 & ~mask}
+    modes = {p.stat().st_mode & 0o777 for p in tmp_path.rglob("*") if p.is_file()}
+    assert modes == {0o666 & ~mask}

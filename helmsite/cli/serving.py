@@ -14,19 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import quote, unquote, urlsplit
 
+from helmsite.cli.destination import KINDS
+
 if TYPE_CHECKING:
     from os import stat_result
 
 SMALLEST, LARGEST = 600, 32 << 20  # bytes of a text that is worth compressing
 SWAP_S = 0.5
 IDLE_S = 30
-KINDS = {
-    ".css": "text/css", ".html": "text/html", ".ico": "image/x-icon", ".js": "text/javascript",
-    ".json": "application/json", ".parquet": "application/vnd.apache.parquet",
-    ".png": "image/png", ".svg": "image/svg+xml", ".txt": "text/plain",
-    ".woff2": "font/woff2", ".xml": "application/xml",
-}  # fmt: skip
-TEXTS = {".css", ".html", ".js", ".json", ".svg", ".txt", ".xml"}
 
 
 class Server(ThreadingHTTPServer):
@@ -102,8 +97,8 @@ class Files(SimpleHTTPRequestHandler):
 
     def _file(self, place: Path, file: BinaryIO) -> BytesIO | BinaryIO | None:
         facts = os.fstat(file.fileno())
-        suffix = place.suffix.lower()
-        is_text = suffix in TEXTS
+        kind = KINDS.get(place.suffix.lower(), "application/octet-stream")
+        is_text = "charset=" in kind
         packed = is_text and SMALLEST <= facts.st_size <= LARGEST and self._takes_gzip()
         tag = f'"{facts.st_mtime_ns:x}-{facts.st_size:x}{"-gz" if packed else ""}"'
         shared = [
@@ -123,9 +118,8 @@ class Files(SimpleHTTPRequestHandler):
                 data = gzip.compress(file.read(), 6, mtime=0)
             body, length = BytesIO(data), len(data)
             shared.append(("Content-Encoding", "gzip"))
-        kind = KINDS.get(suffix, "application/octet-stream")
         self.send_response(HTTPStatus.OK)
-        self.send_header("Content-Type", f"{kind}; charset=utf-8" if is_text else kind)
+        self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(length))
         for name, value in shared:
             self.send_header(name, value)

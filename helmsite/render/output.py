@@ -7,11 +7,10 @@ import ctypes
 import hashlib
 import os
 import platform
+import secrets
 import shutil
 import stat
-import tempfile
 import time
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple, Protocol
 
 from helmsite.errors import BuildError
@@ -20,6 +19,7 @@ from helmsite.render.record import Mark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
     from helmsite.render.links import Scan
 
@@ -228,11 +228,10 @@ def staged(out: Path, inspector: Inspector | None = None) -> Iterator[Writer]:
     with _told(out):
         out.parent.mkdir(parents=True, exist_ok=True)
         remove_leftovers(out)
-        name = tempfile.mkdtemp(prefix=f".{out.name}.building-", dir=out.parent)
-    folder = Path(name)
+        folder = out.with_name(f".{out.name}.building-{secrets.token_hex(8)}")
+        folder.mkdir()  # as open to others as the files in it: mkdtemp minds no umask
     try:
         with _told(folder):
-            folder.chmod(0o755)
             (folder / GOING).write_text(f"{os.getpid()} {platform.node()}\n")
         yield Writer(folder, inspector)
         with _told(out):
