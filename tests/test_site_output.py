@@ -126,3 +126,25 @@ def test_a_familys_address_does_not_depend_on_the_order() -> None:
         assert there.board("g", family) == back.board("g", family)
     assert there.board("g", "bias") == "groups/g/bias.html"
     assert len(set(assign(["a b", "a-b"]).values())) == 2
+
+
+def test_a_theme_is_given_the_articles_themselves(tmp_path: Path) -> None:
+    theme = tmp_path / "theme"
+    (theme / "templates").mkdir(parents=True)
+    config = SiteConfig(overrides=str(theme))
+    build(FakeResults(models=1), tmp_path / "plain", SiteConfig())
+    build(FakeResults(models=1), tmp_path / "same", config)
+    page = "runs/r0000000000000000/2.html"
+    expected = (tmp_path / "plain" / page).read_bytes()
+    assert expected.count(b"<article") == 50
+    assert b"\0" not in expected
+    assert (tmp_path / "same" / page).read_bytes() == expected
+    (theme / "templates" / "instances.html").write_text(
+        '{% extends "default:instances.html" %}{% block footer %}'
+        '{{ articles|map("length")|sum }} characters{% endblock %}'
+    )
+    build(FakeResults(models=1), tmp_path / "own", config)
+    own = (tmp_path / "own" / page).read_text()
+    found = re.findall("<article.*?</article>\n?", own, re.DOTALL)
+    told = re.findall(r"(\d+) characters", own)[-1]
+    assert abs(int(told) - sum(map(len, found))) <= len(found)

@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
-VALUE = r"""(?:"[^"]*+"|'[^']*+'|[^\s"'>][^\s>]*+)"""
+VALUE = rb"""(?:"[^"]*+"|'[^']*+'|[^\s"'>][^\s>]*+)"""
 # Start tags with attributes, as browsers read them, but for those that have a class only.
 # Of most tags with something to see that is all: they are taken apart on the spot.
 TAG = re.compile(
-    r"""<[a-zA-Z][^\s/>]*+[\s/]++(?!class=(?:"[^"]*+"|[^\s"'=>]++)>)"""
-    r"""(?:(id|href|src)=(?:"([^"&]*+)"|([^\s"'>&]++))>"""
-    rf"""|([^=>]*+(?:=\s*+{VALUE}?+[^=>]*+)++)>)"""
+    rb"""<[a-zA-Z][^\s/>]*+[\s/]++(?!class=(?:"[^"]*+"|[^\s"'=>]++)>)"""
+    rb"""(?:(id|href|src)=(?:"([^"&]*+)"|([^\s"'>&]++))>"""
+    rb"""|([^=>]*+(?:=\s*+%b?+[^=>]*+)++)>)""" % VALUE
 )
 ATTRIBUTE = re.compile(
-    r"""([^\s/>=]++)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>][^\s>]*+))"""
+    rb"""([^\s/>=]++)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>][^\s>]*+))"""
 )
-SEEN = ("id", "href", "src")
+SEEN = (b"id", b"href", b"src")
 OUTSIDE = re.compile(r"https?://")
 SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 INDEX = re.compile(r"runs/[^/]+/index\.js")
@@ -71,17 +71,17 @@ class Link(Record, frozen=True, array_like=True):
 class Scan(NamedTuple):
     """What a page can be linked by and what it links to; `twice` are repeated ids.
 
-    The ids are one text, since those of a large run's pages are many. Links to places on
+    The ids are one thing, since those of a large run's pages are many. Links to places on
     the page that exist are left out.
     """
 
-    ids: str
+    ids: bytes
     links: tuple[tuple[str, str], ...]
     twice: tuple[str, ...]
 
     def has(self, name: str) -> bool:
         """Return whether the page has an id."""
-        return f"\0{name}\0" in self.ids
+        return b"\0%b\0" % _raw(name) in self.ids
 
 
 class Checked(NamedTuple):
@@ -91,10 +91,10 @@ class Checked(NamedTuple):
     outward: tuple[Link, ...]
 
 
-def scan(source: str) -> Scan:
+def scan(source: bytes) -> Scan:
     """Return the ids and links of a page; values may stand without quotes."""
-    ids: list[str] = []
-    links: set[tuple[str, str]] = set()
+    ids: list[bytes] = []
+    links: set[tuple[bytes, bytes]] = set()
     for kind, quoted, bare, attributes in TAG.findall(source):
         if kind:
             found = [(kind, quoted or bare)]
@@ -103,21 +103,33 @@ def scan(source: str) -> Scan:
         else:
             continue
         for name, value in found:
-            if name == "id":
+            if name == b"id":
                 ids.append(value)
             else:
                 links.add((name, value))
     known = set(ids)
     twice = {i for i in known if ids.count(i) > 1} if len(known) < len(ids) else ()
-    links = {(k, a) for k, a in links if a[:1] != "#" or a[1:] not in known}
-    whole = "\0".join(["", *ids, ""])
-    return Scan(whole, tuple(sorted(links)), tuple(sorted(twice)))
+    rest = [(k, a) for k, a in links if a[:1] != b"#" or a[1:] not in known]
+    return Scan(
+        b"\0".join([b"", *ids, b""]),
+        tuple(sorted((_text(k), _text(a)) for k, a in rest)),
+        tuple(sorted(map(_text, twice))),
+    )
 
 
-def _attributes(tag: str) -> Iterator[tuple[str, str]]:
+def _attributes(tag: bytes) -> Iterator[tuple[bytes, bytes]]:
     for written, *values in ATTRIBUTE.findall(tag):
         if (name := written.lower()) in SEEN:
-            yield name, html.unescape("".join(values))
+            value = b"".join(values)
+            yield name, _raw(html.unescape(_text(value))) if b"&" in value else value
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "surrogatepass")
+
+
+def _raw(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 def check_pages(
@@ -183,7 +195,7 @@ class Whole:
 
     def _know(self, path: str) -> None:
         if path not in self._pages:
-            self._pages[path] = scan(_text(self._root / path))
+            self._pages[path] = scan((self._root / path).read_bytes())
 
 
 def check_index(name: str, script: str, pages: Mapping[str, Scan]) -> list[str]:
@@ -210,12 +222,10 @@ def check_links(site: Path) -> list[str]:
     lead to http(s) addresses elsewhere. An id may stand once on a page.
     """
     files = {p.relative_to(site).as_posix() for p in site.rglob("*") if p.is_file()}
-    pages = {n: scan(_text(site / n)) for n in sorted(files) if n.endswith(".html")}
+    pages = {
+        n: scan((site / n).read_bytes()) for n in sorted(files) if n.endswith(".html")
+    }
     problems = list(check_pages(pages, files, "").problems)
     for name in sorted(filter(INDEX.fullmatch, files)):
-        problems += check_index(name, _text(site / name), pages)
+        problems += check_index(name, _text((site / name).read_bytes()), pages)
     return problems
-
-
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8", errors="surrogatepass")

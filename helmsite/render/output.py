@@ -102,10 +102,7 @@ class Writer:
         if self._inspector is not None:
             self.leaks += leaks(path, raw, self._inspector)
         if path.endswith(".html"):
-            text = (
-                content if isinstance(content, str) else raw.decode("utf-8", "replace")
-            )
-            self.pages[path] = scan(text)
+            self.pages[path] = scan(raw)
 
     def copy(self, path: str, source: Path, mark: Mark) -> str:
         """Copy a file's content into the site if it is what the mark says.

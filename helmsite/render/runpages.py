@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from helmsite.config import SiteConfig
     from helmsite.query.rows import InstanceView, RunPage, RunSummary
     from helmsite.render.output import Inspector, Leak
+    from helmsite.render.pages import InstancesPage
     from helmsite.render.parts import Shared
     from helmsite.render.source import Reader
     from helmsite.render.theme import Theme
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 PER_PAGE = 50
 PAGE_BYTES = 400_000
+SLOT = "\0"  # no text of a page has one
 BOM = "\ufeff"  # without it, servers' text files are read as windows-1252
 NOWHERE = Overview(0, 0, 0, 0, 0, "")
 
@@ -243,15 +245,37 @@ class InstancePages:
             self.frames,
             len(self.spans),
             (*self.spans[-1], self._run.n_instances),
-            (
-                tuple(shared.values()),
-                tuple(Markup(each.html) for each in rendered),  # noqa: S704 (autoescape)
-            ),
+            (tuple(shared.values()), tuple(map(_slot, range(len(rendered))))),
             last,
         )
-        self.writer.write(page.frame.path, self.theme.render("instances.html", page))
+        legend = any("data-l=" in each.html for each in rendered)
+        page = structs.replace(page, legend=legend)
+        self.writer.write(page.frame.path, self._laid_out(page))
         self._tell(sum(not each.view.instance.perturbation for each in rendered))
         self._page, self._sizes = [], [0, self._sizes[1]]
 
+    def _laid_out(self, page: InstancesPage) -> bytes:
+        """Return a page's HTML, its articles in their slots.
+
+        They are most of it, and so none of them is copied on the way. A theme may do
+        with articles what it likes: its templates are given them as they are.
+        """
+        articles = [each.html for each in self._page]
+        if not self.theme.folders:
+            parts = self.theme.render("instances.html", page).split(SLOT)
+            if parts[1::2] == [str(n) for n in range(len(articles))]:
+                parts[1::2] = articles
+                return b"".join([_raw(part) for part in parts])
+        page = structs.replace(page, articles=tuple(map(Markup, articles)))
+        return _raw(self.theme.render("instances.html", page))
+
     def _keep(self, name: str, text: str) -> None:
         self.writer.write(f"{self._folder}/{name}", BOM + text)
+
+
+def _slot(number: int) -> Markup:
+    return Markup(f"{SLOT}{number}{SLOT}")  # noqa: S704 (a number)
+
+
+def _raw(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
