@@ -13,6 +13,7 @@ import multiprocessing
 import os
 import signal
 import traceback
+from multiprocessing import resource_tracker
 from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any
 
@@ -148,6 +149,9 @@ def _started(count: int, kit: Kit) -> Iterator[_Pool]:
     """Yield processes that wait for runs; none of them is left afterwards."""
     context = multiprocessing.get_context("spawn")
     processes: dict[Connection, SpawnProcess] = {}
+    if os.name == "posix":
+        # Started with the first process, it would let Ctrl-C through to that one.
+        resource_tracker.ensure_running()
     try:
         for _ in range(count):
             here, there = context.Pipe()
