@@ -418,10 +418,13 @@ def test_a_site_is_served_as_it_is_where_that_is_asked_for(
 
 
 def test_a_theme_whose_folders_come_and_go_is_looked_at_all_the_same(
-    project: Path,
+    tmp_path: Path,
 ) -> None:
+    project = tmp_path / "mine"
+    new_project(project)
+    Archive(project / "runs").write_run(*small(2, origin="a"))
     theme = project / "theme"
-    theme.mkdir(exist_ok=True)
+    theme.mkdir()
     settings = (project / "helmsite.toml").read_text()
     (project / "helmsite.toml").write_text(
         settings.replace("[site]", '[site]\noverrides = "theme"', 1)
