@@ -148,3 +148,22 @@ def test_a_theme_is_given_the_articles_themselves(tmp_path: Path) -> None:
     found = re.findall("<article.*?</article>\n?", own, re.DOTALL)
     told = re.findall(r"(\d+) characters", own)[-1]
     assert abs(int(told) - sum(map(len, found))) <= len(found)
+
+
+def test_texts_that_an_index_names_and_nobody_finds_are_a_broken_link(
+    tmp_path: Path,
+) -> None:
+    out = tmp_path / "site"
+    build(FakeResults(models=2), out, SiteConfig())
+    whole = sorted(p.name for p in (out / "search").iterdir())
+    assert check_links(out) == []
+    gone = out / "search" / whole[0]
+    gone.unlink()
+    found = check_links(out)
+    assert found
+    assert all(f"its texts in search/{gone.name} are no file" in f for f in found)
+    report = build(FakeResults(models=2), out, SiteConfig())
+    assert report.reused
+    assert report.rendered >= len(found)
+    assert check_links(out) == []
+    assert sorted(p.name for p in (out / "search").iterdir()) == whole

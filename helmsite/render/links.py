@@ -198,8 +198,10 @@ class Whole:
             self._pages[path] = scan((self._root / path).read_bytes())
 
 
-def check_index(name: str, script: str, pages: Mapping[str, Scan]) -> list[str]:
-    """Return the rows of a run's score index that have no article on their page."""
+def check_index(
+    name: str, script: str, pages: Mapping[str, Scan], files: Collection[str]
+) -> list[str]:
+    """Return the rows of a run's score index without article, its texts without file."""
     index = scoreindex.read(script)
     if index is None:
         return [f"{name}: is not a score index"]
@@ -211,7 +213,8 @@ def check_index(name: str, script: str, pages: Mapping[str, Scan]) -> list[str]:
             if page is None or not page.has(anchor):
                 problems.append(f"{name}: row {row} has no article on page {number}")
             row += 1
-    return problems
+    lost = [path for path in scoreindex.texts(index) if path not in files]
+    return problems + [f"{name}: its texts in {path} are no file" for path in lost]
 
 
 def check_links(site: Path) -> list[str]:
@@ -227,5 +230,5 @@ def check_links(site: Path) -> list[str]:
     }
     problems = list(check_pages(pages, files, "").problems)
     for name in sorted(filter(INDEX.fullmatch, files)):
-        problems += check_index(name, _text((site / name).read_bytes()), pages)
+        problems += check_index(name, _text((site / name).read_bytes()), pages, files)
     return problems

@@ -121,7 +121,9 @@ def render_run(job: Job, kit: Kit, theme: Theme, tell: Callable[[int], None]) ->
     problems = [*checked.problems]
     if f"{folder}/index.js" in writer.files:
         script = (kit.root / folder / "index.js").read_text(encoding="utf-8")
-        problems += check_index(f"{folder}/index.js", script, writer.pages)
+        problems += check_index(
+            f"{folder}/index.js", script, writer.pages, writer.files
+        )
     key = "" if warnings else job.key
     record = RunRecord(key, len(pages.index), writer.files, checked.outward)
     return Made(

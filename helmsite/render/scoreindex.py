@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from helmsite.render.columns import Column, IdColumn, decode, each_id
 from helmsite.render.names import anchor
 from helmsite.render.text import plain
+from helmsite.render.textindex import shard
 from helmsite.render.tokens import script_json
 from helmsite.render.verdicts import is_verdict
 
@@ -205,6 +206,14 @@ def each_page(payload: dict[str, Any]) -> Iterator[list[str]]:
     made = map(anchor, each_id(payload["ids"], rows), decode(payload["pert"], rows))
     for size in payload["pages"]:
         yield list(islice(made, size))
+
+
+def texts(payload: dict[str, Any]) -> list[str]:
+    """Return the files of the text index that a score index names."""
+    kinds = payload.get("texts")
+    if not isinstance(kinds, dict):
+        return []
+    return [shard(name) for kind in kinds.values() for name in kind["names"] if name]
 
 
 def _scores(trial: TrialView) -> tuple[dict[str, list[Score]], bool]:

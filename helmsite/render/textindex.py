@@ -29,6 +29,11 @@ REFERENCE = 2_000
 FOLDER = "search"
 
 
+def shard(name: str) -> str:
+    """Return the path of a shard in the site."""
+    return f"{FOLDER}/{name}.js"
+
+
 class TextIndex:
     """Collects the texts of a run's rows and writes full shards to `write(path, bytes)`."""
 
@@ -92,7 +97,7 @@ class _Shards:
             blob = _encoded(self._entries)
             name = hashlib.sha256(blob).hexdigest()[:16]
             script = b'helmsite.texts("%s",%s);\n' % (name.encode(), blob)
-            self._write(f"{FOLDER}/{name}.js", script)
+            self._write(shard(name), script)
             self._bytes += len(script)
         self._names.append(name)
         self._rows.append(len(self._entries))
