@@ -227,7 +227,7 @@ def test_git_changes_no_byte_of_an_archive(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "wrong", ["commited", "", "s3://", "ftp://host/runs", "s3://key:secret@bucket/runs",
-              "s3://b/a b", 's3://b/"x', "C:\\runs", "https://example.org/runs"],
+              "s3://b/a b", "s3://b/\a", 's3://b/"x', "C:\\runs", "https://example.org/runs"],
 )  # fmt: skip
 def test_what_is_no_place_for_runs_is_refused_and_nothing_written(
     tmp_path: Path, wrong: str

@@ -114,7 +114,8 @@ def _kinds(runs: str) -> frozenset[str]:
     if runs in {"committed", "artifact"}:
         return frozenset({runs, "local"})
     scheme = runs.partition("://")[0]
-    if re.fullmatch(r"[a-z0-9]+://[^\s\"'\\@?#]+", runs) and scheme in SCHEMES:
+    known = scheme in SCHEMES and runs.isprintable()
+    if known and re.fullmatch(r"[a-z0-9]+://[^\s\"'\\@?#]+", runs):
         return frozenset({"url", SCHEMES[scheme]})
     raise ConfigError(
         [f"{runs!r} is no place for runs."],
