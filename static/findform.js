@@ -55,7 +55,7 @@
       return pick(`group ${name}`, shown(name), values, read, write);
     };
     const range = (name) => {
-      const unit = { length: ` (${index.unit})`, confidence: ` (${index.sure === "tokens" ? "of the tokens" : index.sure})` }[name] || "";
+      const unit = { length: ` (${index.unit})`, confidence: ` (${index.sure === "tokens" ? "of the tokens" : "of the answer"})` }[name] || "";
       const end = (i) => {
         const field = make("input", { type: "number", step: "any", name: `${name}-${i ? "to" : "from"}`, placeholder: i ? "to" : "from" });
         return put(field, i ? `${TITLES[name]} at most` : `${TITLES[name]} at least`,

@@ -37,7 +37,7 @@
         actions.sort(now === "ascending" ? `-${name}` : now ? "" : name);
         out.querySelector(`[data-sort="${name}"]`)?.focus();
       });
-      const notes = { score: () => rows.metricOf(state).title, confidence: () => (index.sure === "tokens" ? "of the tokens" : index.sure) };
+      const notes = { score: () => rows.metricOf(state).title, confidence: () => (index.sure === "tokens" ? "of the tokens" : "of the answer") };
       const note = notes[name] ? make("small", {}, shown(notes[name]())) : "";
       return make("th", { scope: "col", "aria-sort": now || false }, button, title, note);
     };
@@ -55,7 +55,7 @@
         ...rows.sorts.map((name) => make("td", { class: `n ${name}` }, number(rows.number(name, row, state)))),
         ...(some.finish ? [make("td", {}, shown(rows.finish(row, state).sort().join(", ")))] : []),
         ...(some.split ? [make("td", {}, shown(rows.split(row)))] : []),
-        ...(some.groups ? [make("td", {}, shown(rows.groups(row).join(", ")))] : []));
+        ...(some.groups ? [make("td", {}, shown(rows.groups(row).map((group) => group.replace("=", ": ")).join(", ")))] : []));
     };
     const pager = (pages, draw) => {
       const go = (to) => {

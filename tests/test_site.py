@@ -564,7 +564,7 @@ def test_an_empty_archive_says_what_to_do(tmp_path: Path) -> None:
     assert report.instances == 0
     for name in ("index", "scenarios/index", "models/index", "runs/index"):
         text = text_of((tmp_path / "site" / f"{name}.html").read_text())
-        assert "The archive has no runs yet. Make some with `helmsite run`" in text
+        assert "The archive has no runs yet. Make some with “helmsite run”" in text
         assert "None" not in text
 
 

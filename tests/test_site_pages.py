@@ -515,7 +515,7 @@ def test_an_empty_archive_says_how_to_fill_every_list(tmp_path: Path) -> None:
     out = built(FakeResults(models=0), tmp_path / "site")
     for place in ("scenarios", "models", "runs"):
         page = text_of((out / place / "index.html").read_text())
-        assert "The archive has no runs yet. Make some with `helmsite run`" in page
+        assert "The archive has no runs yet. Make some with “helmsite run”" in page
     data = text_of((out / "data" / "index.html").read_text())
     assert "This site offers no downloads" in data
 

@@ -28,10 +28,10 @@ METHODS = {
     "": "method unknown",
 }
 UNSCORED = (
-    "No run of the archive has a score yet. Add scores with `helmsite score`, then build "
+    "No run of the archive has a score yet. Add scores with “helmsite score”, then build "
     "the site again; the runs are listed under Runs."
 )
-EMPTY = "The archive has no runs yet. Make some with `helmsite run`, then build the site again."
+EMPTY = "The archive has no runs yet. Make some with “helmsite run”, then build the site again."
 
 
 def scenario_title(facts: ScenarioFacts) -> str:
