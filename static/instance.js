@@ -32,7 +32,7 @@
     for (const link of details.querySelectorAll("pre a")) {
       const source = link.closest(".cut") ? null : meant(link);
       if (!source) continue;
-      const part = make("span", { class: link.matches("[href^='#s-']") ? "tinted" : "part" });
+      const part = make("span", { class: link.matches("[href^='#s']") ? "tinted" : "part" });
       part.append(...source.cloneNode(true).childNodes);
       if (part.textContent.endsWith("\n")) part.classList.add("lines"); // then it may be a block
       for (const mark of part.querySelectorAll("mark")) mark.replaceWith(...mark.childNodes);
@@ -55,7 +55,7 @@
     details.dataset.drawn = "1";
     fill(details);
     details.querySelectorAll("pre").forEach(reach);
-    const own = details.querySelector("pre.own");
+    const own = details.querySelector(":scope > pre");
     const chat = details.matches(".sent");
     const listed = details.querySelector(".said") ? details : details.closest("article").querySelector("div");
     const text = chat ? sent(listed) : own && exact(own);
@@ -70,6 +70,8 @@
   };
 
   // ---- Token strips, drawn when asked for.
+  // data-l: two of these digits for each token, in hundredths of a nat; the last is unknown.
+  const DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", RAREST = 4094;
   const BOUNDS = [0.05, 0.2, 0.5, 1, 2, 3, 5, 8];
   const chance = (nats) => {
     const share = 100 * Math.exp(-nats);
@@ -105,7 +107,10 @@
   const openTokens = (details) => {
     if (details.dataset.drawn || !details.dataset.l) return;
     details.dataset.drawn = "1";
-    const nats = details.dataset.l.split(" ").map((v) => (v === "" ? null : Number(v) / 100));
+    const nats = details.dataset.l.match(/../g).map((pair) => {
+      const number = 64 * DIGITS.indexOf(pair[0]) + DIGITS.indexOf(pair[1]);
+      return number > RAREST ? null : number / 100;
+    });
     const spelled = texts(details);
     const others = details.dataset.a ? candidates(details.dataset.a, spelled) : [];
     const strip = make("div", { class: "strip", role: "group", "aria-label": "Tokens, coloured by log-probability" });
@@ -129,7 +134,7 @@
       tokens[i].classList.add("on");
       const value = nats[i];
       let words = `Token ${i + 1} of ${tokens.length} ${named(spelled[i])}: `;
-      words += value === null || value === undefined ? "no log-probability" : `log-probability ${(-value).toFixed(2).replace("-", "−")} (${chance(value)})`;
+      words += value === null || value === undefined ? "no log-probability" : `log-probability ${(-value).toFixed(2).replace("-", "−")}${value < RAREST / 100 ? "" : " or less"} (${chance(value)})`;
       const list = (others[i] || []).map(([t, v]) => `${named(t)} ${chance(v / 100)}`);
       readout.textContent = list.length ? `${words}; the model’s candidates: ${list.join(", ")}` : words;
     };
@@ -161,7 +166,7 @@
     const details = event.target;
     if (!details.open || !details.matches("details")) return;
     if (details.matches(".prompt")) openPrompt(details);
-    if (details.matches(".tokens")) openTokens(details);
+    if (details.matches("[data-l]")) openTokens(details);
   }, true);
 
   // ---- Trials as tabs: one choice for all instances of a page, kept in the address.
@@ -184,7 +189,7 @@
   };
   const tabbed = (box) => {
     const article = box.closest("article");
-    const marks = article.querySelectorAll("header > .v");
+    const marks = article.querySelectorAll("header > b[class]");
     const panels = [...box.querySelectorAll(":scope > .trial")];
     const names = panels.map((panel) => panel.querySelector("h3").textContent.replace(/\D+/, ""));
     const list = make("div", { class: "trials", role: "tablist", "aria-label": "Trials" });

@@ -175,7 +175,7 @@
     if (!terms.length) return [];
     const wanted = [...new Set(terms.flatMap((t) => [t, t.normalize("NFD")]))];
     const ranges = [];
-    for (const element of document.querySelectorAll("#articles pre:not(.own), #articles bdi")) {
+    for (const element of document.querySelectorAll("#articles pre:not(.prompt > pre), #articles bdi")) {
       const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
       for (let node = walker.nextNode(); node && ranges.length < 5000; node = walker.nextNode()) {
         const lower = node.data.toLowerCase();

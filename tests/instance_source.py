@@ -155,7 +155,7 @@ def views() -> Iterator[InstanceView]:
     raw = Completion(
         "a",
         tokens=RAW,
-        token_logprobs=(None, *(-0.5,) * (len(RAW) - 1)),
+        token_logprobs=(None, -99.0, *(-0.5,) * (len(RAW) - 2)),
         top_logprobs=top,
     )
     yield InstanceView(item("raw", "Bytes?"), (trial("raw", framed("Bytes?"), raw),))

@@ -76,7 +76,7 @@ def test_several_completions_are_numbered_and_share_one_prompt() -> None:
     page = html(view(Completion("a"), Completion("b")))
     assert "Completion 1 of 2" in page
     assert "Completion 2 of 2" in page
-    assert page.count('<details class="prompt"') == 1
+    assert page.count("<details class=prompt>") == 1
     assert "<h3>Completions</h3>" in page
 
 
@@ -84,7 +84,7 @@ def test_a_verdict_of_a_completion_alone_stands_with_it() -> None:
     score = Score("id1", "exact_match", 1.0, completion_index=0)
     made = view(Completion("a"), scores=(score,))
     assert outcome(made.trials[0], samples.METRIC) == ("1", 1.0)
-    assert '<small>Exact match</small> <span class="v right">right</span>' in html(made)
+    assert "<small>Exact match</small> <b class=right>right</b>" in html(made)
 
 
 def test_a_cut_prompt_and_a_foreign_one_say_so() -> None:
@@ -136,7 +136,7 @@ def test_a_long_reference_is_cut_with_a_link_to_all_of_it() -> None:
 
 def test_an_answer_of_white_space_alone_can_be_seen() -> None:
     page = html(view(Completion(" \n\t")))
-    shown = page[page.index('<pre class="out"') :]
+    shown = page[page.index("<pre class=out>") :]
     assert '<i class="cc ws" data-c="20">\u2423</i>' in shown
     assert '<i class="cc ws" data-c="a">\u23ce</i>' in shown
     assert '<i class="cc ws" data-c="9">\u21e5</i>' in shown
@@ -184,7 +184,7 @@ def test_the_page_judges_by_the_main_metric_that_the_archive_settled_on() -> Non
     score = Score("id1", "exact_match", 0.0, completion_index=0)
     made = view(Completion("a"), scores=(score,))
     page = html(made, run=run)
-    assert '<span class="v wrong">wrong</span>' in page
+    assert "<b class=wrong>wrong</b>" in page
     index = ScoreIndex(run)
     index.start_page()
     index.add(made)
@@ -272,11 +272,9 @@ def pair(now: float = 0.0) -> list[str]:
 
 def test_a_twin_shows_the_verdict_of_its_original_where_that_differs() -> None:
     original, twin = pair()
-    turned = (
-        '<span class="v right">right</span><b>→</b><span class="v wrong">wrong</span>'
-    )
+    turned = "<b class=right>right</b><b>→</b><b class=wrong>wrong</b>"
     assert turned in twin
-    assert '<a href="#i-id1">original</a>' in twin
+    assert "<a href=#i-id1>original</a>" in twin
     assert re.search(
         r'<a href="#i-id1-typos-1-\w+">typos~1</a> <b>now wrong</b>', original
     )
@@ -287,8 +285,8 @@ def test_a_twin_shows_the_verdict_of_its_original_where_that_differs() -> None:
 
 def test_a_change_is_marked_in_twin_and_original() -> None:
     original, twin = pair()
-    assert '<pre class="big">\n<mark>I</mark>t is</pre>' in original
-    assert '<pre class="big">\n<mark>l</mark>t is</pre>' in twin
+    assert "<pre class=big>\n<mark>I</mark>t is</pre>" in original
+    assert "<pre class=big>\n<mark>l</mark>t is</pre>" in twin
 
 
 def test_a_twin_without_its_original_stands_alone() -> None:
@@ -333,7 +331,7 @@ def test_a_failed_request_is_marked_on_the_whole_article() -> None:
 def test_a_request_without_a_reply_says_so() -> None:
     page = html(view())
     assert "request failed: no reply is kept" in page
-    assert '<pre class="own">' in page
+    assert "</summary><pre>" in page
 
 
 def test_a_long_transcript_is_a_file() -> None:
@@ -380,8 +378,8 @@ def test_metrics_that_say_the_same_share_a_verdict() -> None:
     scores = (score("exact_match", 0.0), score("f1", 0.5), score("rouge", 0.0))
     page = html(view(Completion("a"), scores=scores), run=run)
     assert (
-        '<small>Exact match, rouge</small> <span class="v wrong">wrong</span>'
-        '<small>f1</small> <span class="v partly">0.500</span>' in page
+        "<small>Exact match, rouge</small> <b class=wrong>wrong</b>"
+        "<small>f1</small> <b class=partly>0.500</b>" in page
     )
 
 
@@ -395,7 +393,7 @@ def test_tokens_that_do_not_spell_the_text_keep_their_own() -> None:
     assert made is not None
     assert made.lengths == ""
     assert made.texts == '["a","bytes:\\\\xe2"]'
-    assert made.centinats == "50 "
+    assert made.centinats == "Ay__"  # 50, and a number that stands for none
 
 
 def test_very_many_tokens_are_summed_up_alone() -> None:
@@ -434,7 +432,7 @@ def test_without_log_probabilities_there_is_no_strip(completion: Completion) -> 
 def test_an_infinite_log_probability_is_a_number() -> None:
     made = tokens(Completion(tokens=("a",), token_logprobs=(float("-inf"),)), "a")
     assert made is not None
-    assert made.centinats == "99999"
+    assert made.centinats == "_-"  # 4094: -40.94 or less
 
 
 # ---- Sentences
@@ -510,7 +508,7 @@ def test_thousands_of_tokens_are_still_drawn() -> None:
     )
     assert made is not None
     assert made.lengths == "2" * count
-    assert made.centinats.split() == ["125"] * count
+    assert made.centinats == "B9" * count  # 64 * 1 + 61
 
 
 def test_a_page_marks_an_original_by_what_its_twins_change(tmp_path: Path) -> None:
@@ -548,7 +546,7 @@ def test_twins_on_another_page_than_their_original_link_to_nothing_gone(
         for n in (1, 2)
     ]
     for page in drawn:
-        ids = set(re.findall(r'<article id="([^"]+)"', page))
+        ids = set(re.findall("<article id=([^ >]+)", page))
         assert len(ids) == PER_PAGE
-        assert set(re.findall(r'href="#(i-[^"]+)"', page)) == ids
+        assert set(re.findall('href="?#(i-[^ ">]+)', page)) == ids
     assert drawn[1].count("<mark") >= PER_PAGE

@@ -43,9 +43,11 @@ def page_of(view: InstanceView) -> tuple[str, dict[str, str], dict[str, str]]:
 
 
 def pre(html: str, kind: str) -> str:
-    found = re.search(rf'<pre class="{kind}">\n(.*?)</pre>', html, re.DOTALL)
+    found = re.search(rf"<pre class={kind}>\n(.*?)</pre>", html, re.DOTALL)
     assert found
-    bare = re.sub(r'<i class="(?:sp|nl|tb)">(.)</i>', r"\1", found[1], flags=re.DOTALL)
+    bare = re.sub(
+        "<i(?: class=nl| class=tb)?>(.)</i>", r"\1", found[1], flags=re.DOTALL
+    )
     return re.sub("</?mark[^>]*>", "", bare)
 
 
@@ -57,11 +59,11 @@ def whole(html: str, shared: dict[str, str]) -> str:
             return pre(html, "out")
         return shared[link[2]] if link[2] in shared else pre(html, "big")
 
-    own = re.search(r'<pre class="own">\n(.*?)</pre>', html, re.DOTALL)
+    own = re.search(r"</summary><pre>\n(.*?)</pre>", html, re.DOTALL)
     if own is None:
-        assert "Exact prompt <small>0 characters</small>" in html
+        assert "Exact prompt: 0 characters<" in html
         return ""
-    joined = re.sub(r'<a (class="given" )?href="(#[^"]*)">[^<]*</a>', meant, own[1])
+    joined = re.sub("<a (class=given )?href=(#[^>]*)>[^<]*</a>", meant, own[1])
     return unseen(re.sub(r"</?mark[^>]*>", "", joined))
 
 
@@ -94,15 +96,12 @@ def test_a_prompt_with_a_continuation_does_too(
 def test_an_input_stands_on_a_page_once() -> None:
     html, _, _ = page_of(asked(f"Passage: {TEXT}\nAnswer:"))
     assert html.count(TEXT) == 1
-    assert (
-        '<pre class="own">\nPassage: <a href="#i-id1">the input</a>\nAnswer:</pre>'
-        in html
-    )
+    assert "<pre>\nPassage: <a href=#i-id1>input</a>\nAnswer:</pre>" in html
 
 
 def test_a_short_input_is_read_in_its_place() -> None:
     html, _, _ = page_of(asked("Question: why?\nAnswer:", "why?"))
-    assert '<pre class="own">\nQuestion: why?\nAnswer:</pre>' in html
+    assert "</summary><pre>\nQuestion: why?\nAnswer:</pre>" in html
 
 
 def test_a_document_that_is_scored_stands_on_a_page_once() -> None:
@@ -135,7 +134,7 @@ def test_messages_link_to_the_input_too() -> None:
     said = (Message("system", "Be brief."), Message("user", f"Read: {TEXT}"))
     html, _, _ = page_of(asked("", messages=said, prompt_kind="absent"))
     assert html.count(TEXT) == 1
-    assert 'Read: <a href="#i-id1">the input</a></pre>' in html
+    assert "Read: <a href=#i-id1>input</a></pre>" in html
     assert "Messages sent <small>2</small>" in html
     assert "Prompt (not kept" not in html
 
@@ -159,5 +158,5 @@ def test_a_run_whose_prompts_share_little_keeps_few_of_them() -> None:
 
 
 def test_a_limit_of_short_texts_is_where_a_link_is_shorter() -> None:
-    link = '<a href="#i-an-id-of-some-length-0123456789abcdef">the input</a>'
+    link = "<a href=#i-an-id-of-some-length-0123456789abcdef>input</a>"
     assert len(link) < SHORT

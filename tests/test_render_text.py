@@ -59,10 +59,12 @@ def test_a_visible_text_can_be_read_back_exactly(text: str) -> None:
 @given(st.text(" \t\nab<\r\u202e", max_size=90))
 def test_white_space_at_the_edges_is_shown_and_stays(text: str) -> None:
     made = str(edged(text))
-    plain_text = re.sub('<i class="(sp|nl|tb)">(.)</i>', r"\2", made, flags=re.DOTALL)
+    plain_text = re.sub(
+        "<i(?: class=nl| class=tb)?>(.)</i>", r"\1", made, flags=re.DOTALL
+    )
     assert unseen(plain_text) == text
     if text.strip() and text[:1] in {" ", "\t", "\n"} and len(text) < 40:
-        assert made.startswith(f'<i class="{SPACES[text[0]]}">{text[0]}</i>')
+        assert made.startswith(SPACES[text[0]])
 
 
 @pytest.mark.parametrize(
@@ -404,9 +406,7 @@ def test_wild_log_probabilities_are_drawn_at_the_edge(wild: float) -> None:
         "ab",
     )
     assert made is not None
-    first, second = made.centinats.split()
-    assert int(first) in {0, 99_999}
-    assert second == "50"
+    assert made.centinats in {"AAAy", "_-Ay"}  # 0 or 4094, then 50
     assert len(made.summary) < 300
 
 

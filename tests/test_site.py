@@ -23,7 +23,7 @@ from helmsite.render.columns import decode
 from helmsite.render.output import MARKER
 from helmsite.render.pages import TEMPLATES
 from helmsite.render.theme import Theme
-from helmsite.render.verdicts import verdict, verdicts
+from helmsite.render.verdicts import Verdicts, verdict
 from helmsite.resources import bundled
 from helmsite.schema import Score
 from tests.site_source import CARDS, EVIL, EXACT, HOSTILE, SCENARIOS, FakeResults
@@ -450,14 +450,14 @@ def test_the_shared_part_of_the_prompts_stands_once_for_each_trial(
     page = pages[f"{FIRST_RUN}/1.html"]
     assert page.count("The following are multiple choice questions.") == 3
     assert len(re.findall(r'<details class="shared"', page)) == 3
-    assert len(re.findall(r'<a href="#s-[0-9a-f]{12}">', page)) == 150
+    assert len(re.findall("<a href=#s[0-9]+>", page)) == 150
 
 
 def test_a_given_continuation_is_marked_and_options_show_the_choice(
     pages: dict[str, str],
 ) -> None:
     page = pages["runs/r0000000000000001/1.html"]
-    article = page[page.index('<article id="i-id0"') : page.index("</article>")]
+    article = page[page.index("<article id=i-id0>") : page.index("</article>")]
     chosen = re.search(r'<tr class="chosen">.*?</tr>', article, re.DOTALL)
     assert chosen
     assert "Rome" in chosen[0]
@@ -469,8 +469,8 @@ def test_a_given_continuation_is_marked_and_options_show_the_choice(
 
 def test_tokens_are_compact(pages: dict[str, str]) -> None:
     page = pages["runs/r0000000000000003/1.html"]
-    assert 'data-n="5" data-l="3"' in page
-    assert 'log-probability −0.03, mean</small> <span class="t0">97 %</span>' in page
+    assert "<details data-n=5 data-l=AD>" in page
+    assert "Tokens: 1, Σ log p −0.03, mean <b class=t0>97 %</b>" in page
     joint = pages[f"{FIRST_RUN}/1.html"]
     assert "first token: “ A” 82 %, “ B” 17 % and “⏎” 0.67 %" in html.unescape(joint)
 
@@ -518,10 +518,7 @@ def test_hostile_texts_are_texts(pages: dict[str, str]) -> None:
     tags = {tag for tag, _ in Elements(page).tags}
     assert not tags & {"img", "iframe", "br"}
     for text in HOSTILE[:3]:
-        assert (
-            html.escape(text, quote=False).replace("'", "&#39;").replace('"', "&#34;")
-            in page
-        )
+        assert html.escape(text, quote=False) in page
     for actor in "\0\x1b\u202e\u2066\u2069\u2028\u2029\ufeff\r":
         assert actor not in page
 
@@ -606,8 +603,8 @@ def test_zero_and_all_correct_read_well(
     )
     page = (tmp_path / "site" / FIRST_RUN / "1.html").read_text()
     other = {"wrong": "right", "right": "wrong"}[word]
-    assert f'class="v {word}"' in page
-    assert f'class="v {other}"' not in page
+    assert f"<b class={word}>" in page
+    assert f"<b class={other}>" not in page
 
 
 def test_the_base_address_makes_permalinks(tmp_path: Path) -> None:
@@ -662,7 +659,7 @@ def test_verdicts_of_another_opinion_are_shown_and_the_rest_is_folded() -> None:
     values = {"exact_match": 0.0, "quasi": 1.0, "prefix": 0.0, "f1": 0.5}
     scores = [Score("id1", n, v) for n, v in values.items()]
     scores.append(Score("id1", "output_tokens", 3.0))
-    shown, more = verdicts(scores, facts, "exact_match")
+    shown, more = Verdicts(facts, "exact_match").of(scores)
     assert [(v.metric, v.word) for v in shown] == [
         ("exact_match", "wrong"),
         ("f1", "0.500"),

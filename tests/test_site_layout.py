@@ -49,7 +49,7 @@ class Kept:
             for path, text in self.files.items()
             if (match := re.search(r"/(\d+)\.html$", path))
         )
-        return [re.findall(r'<article id="([^"]+)"', text) for _, text in found]
+        return [re.findall("<article id=([^ >]+)", text) for _, text in found]
 
 
 def view(number: int, twin: int = 0, size: int = 0) -> InstanceView:

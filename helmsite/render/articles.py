@@ -24,7 +24,8 @@ from helmsite.render.parts import (
 from helmsite.render.prompts import SHORT, Above, Prompts, clip
 from helmsite.render.text import LONG, blank, edged, plain, text_name, visible
 from helmsite.render.tokens import tokens
-from helmsite.render.verdicts import outcome, short, verdicts
+from helmsite.render.verdicts import OUTCOMES, Verdicts, outcome, short
+from helmsite.schema import CORRECT_TAG
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from helmsite.schema import Instance, Message, Reference, Request
 
 REFERENCE = 2_000
+CORRECT = (CORRECT_TAG,)
 NOTHING = Clip(Markup(), 0)
 UNKEPT = ReplyBlock("Completion", NOTHING, (), (), error="no reply is kept")
 
@@ -53,9 +55,9 @@ class Articles:
     def __init__(self, run: RunSummary, keep: Callable[[str, str], None]) -> None:
         manifest, main = run.manifest, run.main_metric
         self._split = manifest.scenario.main_split
-        self._metrics = {m.name: m for m in manifest.metrics}
         self._main = main
-        self._main_name = main.name if main else ""
+        facts = {m.name: m for m in manifest.metrics}
+        self._verdicts = Verdicts(facts, main.name if main else "")
         self._method = manifest.spec.adapter.method
         self._keep = keep
         self._prompts = Prompts(self._store)
@@ -93,7 +95,7 @@ class Articles:
             anchor=name,
             title=instance.instance_id,
             outcomes=outcomes,
-            chips=tuple(self._chips(instance)),
+            chips=self._chips(instance),
             perturbation=instance.perturbation,
             input=self._input(view, original, twins),
             input_label="Input" if instance.input else "Input (empty)",
@@ -128,13 +130,15 @@ class Articles:
     def _outcomes(self, view: InstanceView) -> tuple[Verdict, ...]:
         return tuple([short(*outcome(t, self._main)) for t in view.trials])
 
-    def _chips(self, instance: Instance) -> Iterable[str]:
-        if instance.split not in {"", self._split}:
-            yield f"split {instance.split}"
+    def _chips(self, instance: Instance) -> tuple[str, ...]:
+        found = []
+        if instance.split not in ("", self._split):
+            found.append(f"split {instance.split}")
         if instance.sub_split:
-            yield instance.sub_split
+            found.append(instance.sub_split)
         for dimension, names in sorted(instance.attributes.items()):
-            yield f"{dimension}: {', '.join(names)}"
+            found.append(f"{dimension}: {', '.join(names)}")
+        return tuple(found)
 
     def _twin(self, twin: InstanceView, own: tuple[Verdict, ...]) -> Link:
         instance, now = twin.instance, self._outcomes(twin)
@@ -149,20 +153,22 @@ class Articles:
         twins: Sequence[InstanceView],
     ) -> Clip:
         """Return the input, marked where twins and original differ."""
-        text = view.instance.input
-        if any(m.content == text for m in view.instance.messages):
+        text, messages = view.instance.input, view.instance.messages
+        if messages and any(m.content == text for m in messages):
             return NOTHING  # it stands there
-        texts = [t.instance.input for t in twins]
-        if len(text) > LONG or not (texts or original):
+        if len(text) > LONG or not (twins or original):
             return self._clip(text)
         if original:
             spans = diff.changes(original.instance.input, text).second
         else:
+            texts = [t.instance.input for t in twins]
             found = {s for other in texts for s in diff.changes(text, other).first}
             spans = diff.united(found)
         return Clip(diff.marked(text, spans), len(text))
 
     def _asked(self, instance: Instance) -> tuple[Said, ...]:
+        if not instance.messages:
+            return ()
         own = iter(instance.messages)
         found = []
         for turn in turns.messages(instance.messages, self._clip):
@@ -176,7 +182,7 @@ class Articles:
         separate = self._method in OPTION_METHODS
         requests = trial.requests
         said = _said(requests[0], requests[0].replies[0]) if _single(trial) else ()
-        shown, more = verdicts(trial.scores, self._metrics, self._main_name, said)
+        shown, more = self._verdicts.of(trial.scores, said)
         label = f"Trial {trial.trial}" if len(view.trials) > 1 else ""
         return TrialBlock(
             label=label or _only(trial, separate),
@@ -207,19 +213,23 @@ class Articles:
             ):
                 as_in = f"trial {first.trial}"
         asked = bool(request.messages) and request.messages == of.instance.messages
-        said = () if asked else self._messages(request.messages)
+        told = request.messages and not asked
         return RequestBlock(
             label=_label(request) if len(trial.requests) > 1 else "",
             prompt=self._prompts.view(view, self._above),
             replies=tuple([self._reply(r, view, of, as_in) for r in view.replies])
             or (UNKEPT,),
             notes=tuple(notes),
-            messages=said,
+            messages=self._messages(request.messages) if told else (),
             asked=asked,
-            file=self._store(turns.as_sent(request.messages))
-            if sum(len(m.content) for m in request.messages) > LONG
-            else "",
+            file=self._sent(request.messages) if request.messages else "",
         )
+
+    def _sent(self, messages: Sequence[Message]) -> str:
+        """Return the file of messages that a page cannot hold, else ''."""
+        if sum(len(m.content) for m in messages) <= LONG:
+            return ""
+        return self._store(turns.as_sent(messages))
 
     def _reply(
         self, reply: ReplyView, request: RequestView, of: InstanceView, as_in: str
@@ -232,8 +242,8 @@ class Articles:
         label = "Given continuation" if given else "Completion"
         if len(request.replies) > 1:
             label = f"{label} {reply.completion_index + 1} of {len(request.replies)}"
-        said = _said(request, reply)
-        shown, more = verdicts(reply.scores, self._metrics, self._main_name, said)
+        said = _said(request, reply) if reply.scores else ()
+        shown, more = self._verdicts.of(reply.scores, said)
         same = given and text == of.instance.input
         drawn = tokens(completion, text)
         counted = drawn.count if drawn else None
@@ -244,12 +254,12 @@ class Articles:
             verdicts=shown,
             more=more,
             same=same,
-            error=plain(completion.error),
+            error=plain(completion.error) if completion.error else "",
             reasoning=self._clip(completion.reasoning)
             if completion.reasoning
             else None,
             tokens=drawn,
-            mapped=plain(mapped)[:500],
+            mapped=plain(mapped)[:500] if mapped else "",
             turns=self._turns(completion.transcript) if completion.transcript else (),
             as_in=as_in,
         )
@@ -281,7 +291,9 @@ class Articles:
             html += Markup(
                 '<span class="cut">… <a href="{}">all {:,} characters</a></span>'
             ).format(self._store(text), len(text))
-        tags = tuple([plain(t) for t in reference.tags if t != "correct"])
+        if reference.tags == CORRECT:
+            return ReferenceView(html, True)
+        tags = tuple([plain(t) for t in reference.tags if t != CORRECT_TAG])
         return ReferenceView(html, reference.is_correct, tags)
 
     def _store(self, text: str) -> str:
@@ -303,9 +315,12 @@ def _said(request: RequestView, reply: ReplyView) -> tuple[str, ...]:
 
 
 def _state(view: InstanceView, outcomes: tuple[Verdict, ...]) -> str:
-    if not any(t.requests or t.scores for t in view.trials):
+    for trial in view.trials:
+        if trial.requests or trial.scores:
+            break
+    else:
         return "unasked"
-    return "failed" if any(v.kind == "failed" for v in outcomes) else ""
+    return "failed" if OUTCOMES["f"] in outcomes else ""
 
 
 def _only(trial: TrialView, separate: bool) -> str:
@@ -313,10 +328,9 @@ def _only(trial: TrialView, separate: bool) -> str:
         return "Options"
     if not trial.requests:
         return "Verdict"
-    replies = [r for q in trial.requests for r in q.replies]
     given = any(q.request.score_start is not None for q in trial.requests)
     word = "Given continuation" if given else "Completion"
-    return word if len(replies) == 1 else f"{word}s"
+    return word if sum([len(q.replies) for q in trial.requests]) == 1 else f"{word}s"
 
 
 def _label(request: Request) -> str:

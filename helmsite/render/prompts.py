@@ -6,13 +6,14 @@ is scored) is a link to it; the page's script puts the whole together, byte for 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from helmsite.render.names import digest
 from helmsite.render.parts import Clip, PromptView, Shared
-from helmsite.render.text import LONG, clipped, text_name, visible
+from helmsite.render.text import LONG, clipped, seen, text_name, visible
+from helmsite.schema import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +26,7 @@ SHORT = 160  # a text that is shorter than this is easier to read in its place
 SCORED = '<mark title="its log-probability is asked for">', "</mark>"
 
 
-class Above(NamedTuple):
+class Above(Record, frozen=True):
     """An article's input and the article's anchor."""
 
     text: str
@@ -38,6 +39,7 @@ class Prompts:
     def __init__(self, store: Callable[[str], str]) -> None:
         self._store = store
         self._made: dict[str, Shared] = {}
+        self._count = 0
         self._shared: dict[str, Shared] = {}
 
     def take_shared(self) -> tuple[Shared, ...]:
@@ -71,7 +73,7 @@ class Prompts:
         before, whole = self.without(own[:cut], above)
         if len(given) > SHORT and given != above.text:
             after, fits = (
-                f'<a class="given" href="#{above.anchor}">the continuation</a>',
+                f"<a class=given href=#{above.anchor}>continuation</a>",
                 True,
             )
         else:
@@ -86,15 +88,13 @@ class Prompts:
         if at < 0:
             return clipped(text, self._store), len(text) <= LONG
         before, after = text[:at], text[at + length :]
-        html = "".join(
-            (
-                clipped(before, self._store),
-                f'<a href="#{above.anchor}">the input</a>',
-                clipped(after, self._store),
-            )
-        )
+        link = f"<a href=#{above.anchor}>input</a>"
+        html = "".join((self._part(before), link, self._part(after)))
         whole = max(length, len(before), len(after)) <= LONG
         return Markup(html), whole  # noqa: S704 (made of escaped parts)
+
+    def _part(self, text: str) -> str:
+        return _brief(text) if len(text) < SHORT else clipped(text, self._store)
 
     def _share(self, head: str, trial: int) -> Shared:
         made = self._made.get(head)
@@ -102,13 +102,17 @@ class Prompts:
             html = visible(head)
             if len(head) > SHARED_LIMIT:
                 html = clipped(head, self._store)
-            key = f"s-{digest(head, 12)}"
-            made = Shared(key, f"trial {trial}", html, len(head))
+            self._count += 1
+            made = Shared(f"s{self._count}", f"trial {trial}", html, len(head))
             if len(self._made) == KNOWN:  # prompts of this run share little
-                self._made.clear()
+                del self._made[next(iter(self._made))]
             self._made[head] = made
         self._shared.setdefault(made.key, made)
         return made
+
+
+# What stands around an input is the same in most prompts of a run.
+_brief = lru_cache(maxsize=256)(seen)
 
 
 def _place(text: str, part: str) -> int:

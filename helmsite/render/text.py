@@ -44,7 +44,8 @@ SUSPECT = re.compile(f"[{HIDDEN}\ufe0e\ufe0f\u200c\u200d]")
 PLAIN = bytes([0x09, 0x0A, *range(0x20, 0x7F)])
 EDGES = re.compile(r"(\n|\t| (?=\s|$)|(?<=\s) |^ )")
 SIGNS = {" ": "\u2423", "\n": "\u23ce\n", "\t": "\u21e5"}
-SPACES = {" ": "sp", "\n": "nl", "\t": "tb"}
+SPACES = {" ": "<i> </i>", "\n": "<i class=nl>\n</i>", "\t": "<i class=tb>\t</i>"}
+EDGE = "".join(SPACES)
 SIGNED = 40
 TAGS = {"p", "a", "em", "strong", "code", "pre", "ul", "ol", "li", "br", "blockquote"}
 
@@ -60,26 +61,35 @@ def visible(text: str) -> Markup:
     """Return a text as HTML in which every character can be seen and none acts.
 
     Line feeds and tabs stay. `data-c` holds the code point of each replaced character.
+    It belongs between tags: in an attribute its quotes would end it (see `plain`).
     """
     return Markup(seen(text))  # noqa: S704 (escaped there)
 
 
-def shown(text: str) -> str:
-    """Return what `visible` does, a plain string where nothing in it is hidden.
-
-    This is the filter of templates: these escape a plain string by themselves.
-    """
-    return text if text.isascii() and text.isprintable() else visible(text)
-
-
 def seen(text: str) -> str:
     """Return what `visible` does, as a plain string to be put together with others."""
+    safe = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return safe if _is_clean(text) else CONTROLS.sub(_symbol, safe)
+
+
+def shown(text: str) -> str:
+    """Return what `visible` does, quotes escaped too.
+
+    This is the filter of templates. These escape a plain string by themselves.
+    """
+    if text.isascii() and text.isprintable():
+        return text
     safe = escape(text)
+    if _is_clean(text):
+        return safe
+    return Markup(CONTROLS.sub(_symbol, str(safe)))  # noqa: S704 (escaped above)
+
+
+def _is_clean(text: str) -> bool:
+    """Return whether no character of a text has to be made visible."""
     if text.isascii():  # quicker still than a search
-        clean = not text.encode("ascii").translate(None, PLAIN)
-    else:
-        clean = not SUSPECT.search(text)
-    return safe if clean else CONTROLS.sub(_symbol, str(safe))
+        return not text.encode("ascii").translate(None, PLAIN)
+    return not SUSPECT.search(text)
 
 
 def edged(text: str) -> Markup:
@@ -88,10 +98,10 @@ def edged(text: str) -> Markup:
     The characters stay what they are, the style sheet draws a sign over each: so a text
     copied by hand is the true one too.
     """
-    inner = text.strip(" \t\n")
+    inner = text.strip(EDGE)
     if inner == text or not inner:
         return visible(text)
-    start = text.index(inner)
+    start = len(text) - len(text.lstrip(EDGE))
     before, after = text[:start], text[start + len(inner) :]
     return Markup("".join((_signed(before), seen(inner), _signed(after))))  # noqa: S704
 
@@ -99,7 +109,7 @@ def edged(text: str) -> Markup:
 def _signed(space: str) -> str:
     if len(space) > SIGNED:
         return space
-    return "".join([f'<i class="{SPACES[c]}">{c}</i>' for c in space])
+    return SPACES.get(space) or "".join([SPACES[c] for c in space])
 
 
 def blank(text: str) -> Markup:

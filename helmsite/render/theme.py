@@ -17,8 +17,11 @@ from jinja2 import (
     FileSystemLoader,
     PrefixLoader,
     StrictUndefined,
+    Template,
     TemplateError,
 )
+from jinja2.compiler import CodeGenerator
+from markupsafe import Markup, escape
 
 from helmsite.errors import BuildError
 from helmsite.render import formats
@@ -72,6 +75,7 @@ class Theme:
         chain = [folder / "templates" for folder in self.folders]
         self.environment = environment(chain, bundled("templates"))
         self._chain = [*chain, bundled("templates")]
+        self._known: dict[str, Template] = {}
 
     def render(self, template: str, page: Page) -> str:
         """Return a page's HTML.
@@ -88,7 +92,10 @@ class Theme:
     def _render(self, template: str, record: Record) -> str:
         fields = {name: getattr(record, name) for name in record.__struct_fields__}
         try:
-            return self.environment.get_template(template).render(fields)
+            known = self._known.get(template)
+            if known is None:
+                known = self._known[template] = self.environment.get_template(template)
+            return known.render(fields)
         except TemplateError as error:
             raise BuildError(
                 f"The template {template} cannot be rendered: {error}",
@@ -125,13 +132,40 @@ class Theme:
         return dict(sorted(found.items()))
 
 
+def escaped(value: object) -> str:
+    """Return what `markupsafe.escape` does; of a plain word it makes no `Markup`.
+
+    What a template writes is joined to a plain string in any case.
+    """
+    kind = type(value)
+    if kind is Markup or (kind is str and value.isalnum()):  # type: ignore[attr-defined]
+        return value  # type: ignore[return-value]
+    return escape(value)
+
+
+class _Generator(CodeGenerator):
+    """Makes templates that escape with the function above.
+
+    They are written from what markupsafe offers; where this is not called, they do so.
+    """
+
+    def write_commons(self) -> None:
+        super().write_commons()
+        self.writeline("escape = environment.escaped")
+
+
+class _Environment(Environment):
+    code_generator_class = _Generator
+    escaped = staticmethod(escaped)
+
+
 def environment(chain: Sequence[Path], default: Path) -> Environment:
     """Return an environment that looks through the chain, then the bundled theme.
 
     Everything is escaped, and an undefined variable is an error.
     """
     own = FileSystemLoader(default)
-    made = Environment(
+    made = _Environment(
         loader=ChoiceLoader(
             [FileSystemLoader(list(chain)), own, PrefixLoader({"default": own}, ":")]
         ),

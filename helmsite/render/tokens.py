@@ -7,8 +7,10 @@ import math
 import re
 from bisect import bisect_left
 from heapq import nsmallest
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
+from helmsite.render.columns import PAIRS
 from helmsite.render.formats import HUGE, MINUS, listed
 from helmsite.render.parts import Tokens
 from helmsite.render.text import LONG
@@ -16,14 +18,19 @@ from helmsite.render.text import LONG
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from helmsite.schema import Completion
+    from helmsite.schema import Completion, TopLogprob
 
 SURPRISING = 3
 FEW = 4
 LIMIT = 60_000
 LOWEST = 999.0
+*KNOWN, UNKNOWN = PAIRS
+CENTINATS = dict(enumerate(KNOWN))
+UNUSUAL = (KeyError, TypeError, ValueError, OverflowError)  # for None, NaN and others
+RAREST = len(KNOWN) - 1  # a log-probability of -40.94 or less
 PARTING = re.compile("[\x00-\x1f\x7f\"%&'<=>|~;]")
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+TABLE = DIGITS.encode().ljust(256)  # from a number to its digit
 BOUNDS = (0.05, 0.2, 0.5, 1, 2, 3, 5, 8)  # nats; the same as in static/instance.js
 
 
@@ -48,7 +55,8 @@ def tokens(completion: Completion, text: str) -> Tokens | None:
     texts = "" if spells else script_json(names)
     drawn = len(texts) <= LIMIT and len(names) <= LIMIT // 4
     known = [v for v in values if v is not None]
-    mean = confidence(completion)
+    total = sum(known)
+    mean = _mean(known, total) if known else None
     few = len(names) <= FEW
     return Tokens(
         count=len(names),
@@ -57,7 +65,7 @@ def tokens(completion: Completion, text: str) -> Tokens | None:
         texts=texts if drawn else "",
         centinats=_centinats(values) if drawn else "",
         alternatives=_alternatives(completion) if drawn else "",
-        total=_nats(sum(known)) if known else "unknown",
+        total=_nats(total) if known else "unknown",
         mean="" if mean is None else _chance(mean),
         level=-1 if mean is None else bisect_left(BOUNDS, -mean),
     )
@@ -65,14 +73,26 @@ def tokens(completion: Completion, text: str) -> Tokens | None:
 
 def _lengths(names: Sequence[str]) -> str:
     """Return tokens' lengths, each a digit in base 36, a longer one in brackets."""
-    counts = [len(n) for n in names]
+    counts = list(map(len, names))
     if max(counts) < len(DIGITS):
-        return "".join([DIGITS[n] for n in counts])
+        return bytes(counts).translate(TABLE).decode("ascii")
     return "".join([DIGITS[n] if n < len(DIGITS) else f"({n})" for n in counts])
 
 
 def _centinats(values: Sequence[float | None]) -> str:
-    return " ".join(["" if v is None else str(_centi(v)) for v in values])
+    """Return log-probabilities, each two characters that are its negative hundredths.
+
+    One of less than -40.94 is written as that, an unknown one as the largest number.
+    """
+    try:
+        return "".join([CENTINATS[round(-100 * v)] for v in values])  # type: ignore[operator]
+    except UNUSUAL:
+        return "".join(
+            [
+                UNKNOWN if v is None else CENTINATS[min(_centi(v), RAREST)]
+                for v in values
+            ]
+        )
 
 
 def confidence(completion: Completion) -> float | None:
@@ -80,10 +100,11 @@ def confidence(completion: Completion) -> float | None:
 
     A log-probability above 0 counts as 0, one below -999 (or NaN) as -999.
     """
-    values = [v for v in completion.token_logprobs or () if v is not None]
-    if not values:
-        return None
-    total = sum(values)
+    known = [v for v in completion.token_logprobs or () if v is not None]
+    return _mean(known, sum(known)) if known else None
+
+
+def _mean(values: Sequence[float], total: float) -> float:
     if max(values) > 0 or not (total > -LOWEST):  # else they are all in range
         total = sum([min(v, 0.0) if v > -LOWEST else -LOWEST for v in values])
     return total / len(values)
@@ -102,20 +123,40 @@ def _alternatives(completion: Completion) -> str:
     What would part them, or not survive an attribute, is percent-encoded.
     """
     top, names = completion.top_logprobs, completion.tokens or ()
-    if not top or max(len(t) for t in top) < 2:
+    if not top or max(map(len, top)) < 2:
         return ""
-    places = []
-    for place, candidates in enumerate(top):
-        chosen = names[place] if place < len(names) else None
-        shown = [
-            f"={_centi(a.logprob)}"
-            if a.token == chosen
-            else f"{PARTING.sub(_encoded, a.token)}~{_centi(a.logprob)}"
-            for a in candidates
+    pairs = zip_longest(top, names[: len(top)])
+    if _are_usual(top):  # most are, and it is quicker to write them in one go
+        places = [
+            "|".join(
+                [
+                    f"={round(-100 * a.logprob)}"
+                    if a.token == chosen
+                    else f"{a.token}~{round(-100 * a.logprob)}"
+                    for a in some
+                ]
+            )
+            for some, chosen in pairs
         ]
-        places.append("|".join(shown))
+    else:
+        places = ["|".join([_candidate(a, own) for a in some]) for some, own in pairs]
     packed = ";".join(places)
     return packed if len(packed) <= LIMIT else ""
+
+
+def _are_usual(top: Sequence[Sequence[TopLogprob]]) -> bool:
+    """Return whether no candidate's text must be encoded and all numbers are in range."""
+    values = [a.logprob for some in top for a in some]
+    if max(values) > 0 or not (sum(values) > -LOWEST):
+        return False
+    return not PARTING.search("".join([a.token for some in top for a in some]))
+
+
+def _candidate(candidate: TopLogprob, chosen: str | None) -> str:
+    number = _centi(candidate.logprob)
+    if candidate.token == chosen:
+        return f"={number}"
+    return f"{PARTING.sub(_encoded, candidate.token)}~{number}"
 
 
 def _encoded(match: re.Match[str]) -> str:

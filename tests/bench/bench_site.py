@@ -198,7 +198,7 @@ def _pages(place: Place) -> Iterator[tuple[str, str, str]]:
 
 def _instance(run: Path, number: int) -> str:
     """Return the permalink of an instance of the bench."""
-    wanted = f'<article id="i-id{number}"'
+    wanted = f"<article id=i-id{number}>"
     for page in sorted(run.glob("*.html"), key=lambda p: (len(p.name), p.name))[::-1]:
         if wanted in page.read_text(encoding="utf-8"):
             return f"runs/{run.name}/{page.name}#i-id{number}"

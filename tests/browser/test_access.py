@@ -254,8 +254,8 @@ def test_without_script_a_prompt_and_its_answer_read(pages: Pages, served: str) 
             summary.click()
     words = article.inner_text()
     assert "Question: What is the capital of Italy? (number 100)" in words
-    assert "log-probability" in words
-    link = article.get_by_role("link", name="the shared part").first
+    assert "Σ log p" in words
+    link = article.get_by_role("link", name="shared part").first
     shared = link.get_attribute("href")
     assert shared
     assert "The following are multiple choice questions." in (
@@ -296,5 +296,5 @@ def test_with_forced_colours_what_is_current_still_shows(
         }).map((e) => e.outerHTML)"""
     )
     assert same == []
-    for verdict in page.locator(".v").all()[:5]:
+    for verdict in page.locator(".v, article b[class]").all()[:5]:
         assert verdict.inner_text().strip()

@@ -252,14 +252,14 @@ def test_a_cut_prompt_offers_the_file_instead(open_page: Open) -> None:
 
 def test_the_token_strip_tells_on_tap_hover_and_keys(open_page: Open) -> None:
     page = open_page(f"{FIRST}/1.html", has_touch=True)
-    details = page.locator("details.tokens").first
+    details = page.locator("details[data-l]").first
     details.locator("summary").tap()
     details.locator(".tok").first.tap()
     words = details.locator(".readout").inner_text()
     assert "log-probability −0.20 (82 %)" in words
     assert "the model’s candidates: “ A” 82 %, “ B” 17 %, “⏎” 0.67 %" in words
     page = open_page("patterns.html")
-    tokens = page.locator("#i-id2 details.tokens")
+    tokens = page.locator("#i-id2 details[data-l]")
     tokens.first.locator("summary").click()
     strip = tokens.first.locator(".tok")
     strip.first.focus()
@@ -271,7 +271,7 @@ def test_the_token_strip_tells_on_tap_hover_and_keys(open_page: Open) -> None:
 
 def test_the_strip_has_nine_steps_from_expected_to_surprising(open_page: Open) -> None:
     page = open_page("patterns.html")
-    details = page.locator("#i-id2 details.tokens")
+    details = page.locator("#i-id2 details[data-l]")
     details.locator("summary").click()
     details.locator(".readout").wait_for()
     classes = [c.get_attribute("class") for c in details.locator(".tok").all()]
@@ -322,8 +322,8 @@ def test_without_javascript_everything_reads(open_page: Open) -> None:
     assert page.locator("#finder").is_hidden()
     details = page.locator("details.prompt").first
     details.locator("summary").click()
-    assert details.inner_text().split("\n")[-4].startswith("the shared partQuestion:")
-    tokens = page.locator("details.tokens").first
+    assert details.inner_text().split("\n")[-4].startswith("shared partQuestion:")
+    tokens = page.locator("details[data-l]").first
     tokens.locator("summary").click()
     assert "first token: “ A” 82 %" in tokens.inner_text()
     page.get_by_role("link", name="next page").first.click()

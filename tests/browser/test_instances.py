@@ -108,7 +108,7 @@ def test_the_input_stands_on_the_page_once_until_its_prompt_is_opened(
     open_instances: Open, instances_site: Path
 ) -> None:
     source = (instances_site / PAGE).read_text("utf-8", "surrogatepass")
-    own = source[source.index('<article id="i-passage"') :]
+    own = source[source.index("<article id=i-passage>") :]
     own = own[: own.index("</article>")]
     assert own.count("The old mill stood by the river. Nobody knew why.") == 60
     page = open_instances()
@@ -180,7 +180,7 @@ def test_a_conversation_reads_in_order(open_instances: Open) -> None:
 def test_a_tokens_values_show_on_hover_focus_and_tap(open_instances: Open) -> None:
     page = open_instances(has_touch=True)
     details = (
-        article(page, "passage").locator("section").first.locator("details.tokens")
+        article(page, "passage").locator("section").first.locator("details[data-l]")
     )
     details.locator("summary").click()
     tokens, readout = details.locator(".tok"), details.locator(".readout")
@@ -207,7 +207,7 @@ def test_white_space_bytes_and_special_tokens_can_be_told_apart(
     open_instances: Open,
 ) -> None:
     page = open_instances()
-    details = article(page, "raw").locator("details.tokens")
+    details = article(page, "raw").locator("details[data-l]")
     details.locator("summary").click()
     shown = details.locator(".tok").all_text_contents()
     assert shown == ["<|start|>", "␣", "a", "⏎\n", "⇥", "E2 82", "∅", RAW[7], "😀"]
@@ -218,12 +218,15 @@ def test_white_space_bytes_and_special_tokens_can_be_told_apart(
     )
     details.locator(".tok").first.hover()
     assert "no log-probability" in details.locator(".readout").inner_text()
+    details.locator(".tok").nth(1).hover()
+    least = "Token 2 of 9 “␣”: log-probability −40.94 or less"
+    assert details.locator(".readout").inner_text().startswith(least)
 
 
 def test_tokens_of_a_scored_text_are_those_of_the_input(open_instances: Open) -> None:
     page = open_instances()
     for name, text in (("scored", PASSAGE), ("window", ANSWER)):
-        details = article(page, name).locator("details.tokens")
+        details = article(page, name).locator("details[data-l]")
         details.locator("summary").click()
         details.locator(".tok").first.wait_for()
         spelled = details.locator(".tok").all_text_contents()
@@ -233,7 +236,7 @@ def test_tokens_of_a_scored_text_are_those_of_the_input(open_instances: Open) ->
 
 def test_five_thousand_tokens_are_quick(open_instances: Open) -> None:
     page = open_instances()
-    details = article(page, "many").locator("details.tokens")
+    details = article(page, "many").locator("details[data-l]")
     start = time.monotonic()
     details.locator("summary").click()
     details.locator(".tok").last.wait_for()
@@ -255,9 +258,9 @@ def test_five_thousand_tokens_are_quick(open_instances: Open) -> None:
 
 def test_confidence_is_seen_without_a_click(open_instances: Open) -> None:
     page = open_instances()
-    summary = article(page, "passage").locator("details.tokens summary").first
-    assert summary.inner_text() == "Tokens 57, log-probability −150.00, mean 7 %"
-    assert summary.locator("span").get_attribute("class") == "t5"
+    summary = article(page, "passage").locator("details[data-l] summary").first
+    assert summary.inner_text() == "Tokens: 57, Σ log p −150.00, mean 7 %"
+    assert summary.locator("b").get_attribute("class") == "t5"
 
 
 # ---- Trials
@@ -299,7 +302,7 @@ def test_a_tab_stays_where_it_was_tapped(open_instances: Open) -> None:
 
 def test_a_repeated_answer_has_its_tokens(open_instances: Open) -> None:
     page = open_instances(f"{PAGE}?tab=1")
-    details = article(page, "passage").get_by_role("tabpanel").locator("details.tokens")
+    details = article(page, "passage").get_by_role("tabpanel").locator("details[data-l]")
     details.locator("summary").click()
     texts = details.locator(".tok").all_text_contents()
     assert texts[1:4] == ["Nobody ", "knew ", "why "]
@@ -380,7 +383,7 @@ def test_a_text_copied_by_hand_is_the_true_one(open_instances: Open) -> None:
             )
         )
         assert chosen == text
-    signs = article(page, "mixed").locator("pre.out .sp")
+    signs = article(page, "mixed").locator("pre.out i:not([class])")
     assert signs.count() == 2
     assert "␣" in signs.first.evaluate("e => getComputedStyle(e, '::before').content")
 
@@ -441,12 +444,10 @@ def test_without_javascript_everything_reads(open_instances: Open) -> None:
     details = own.locator("details.prompt").first
     details.locator("summary").click()
     text = details.inner_text()
-    assert (
-        text.index("the shared part") < text.index("the input") < text.index("Answer:")
-    )
-    details.get_by_role("link", name="the input").click()
+    assert text.index("shared part") < text.index("input") < text.index("Answer:")
+    details.get_by_role("link", name="input").click()
     assert page.url.endswith("#i-passage")
-    tokens = own.locator("details.tokens summary").first
+    tokens = own.locator("details[data-l] summary").first
     assert "mean 7 %" in tokens.inner_text()
     assert article(page, "chat").locator(".turns .said").count() == 4
     assert LINE[:100] in article(page, "line").inner_text()
