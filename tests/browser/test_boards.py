@@ -435,7 +435,7 @@ def heads_without_script(page: Page) -> list[str]:
 
 def test_many_groups_fold_and_tell_the_current_one(opened: Open) -> None:
     page = opened("wide/index.html", java_script_enabled=False)
-    fold = page.locator("details.fold")
+    fold = page.locator("details.many")
     assert fold.locator("summary").inner_text().startswith("Groups of scenarios: Core")
     assert fold.get_by_role("link", name="Group 9").is_hidden()
     fold.locator("summary").click()
