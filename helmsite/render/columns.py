@@ -21,6 +21,14 @@ PAIRS = [a + b for a in DIGITS for b in DIGITS]
 WORTH = 4  # rows per value from which two characters a row are shorter than the value
 
 
+class _Places(dict[Any, int]):
+    """Where each value stands among the different ones."""
+
+    def __missing__(self, value: Hashable) -> int:
+        place = self[value] = len(self)
+        return place
+
+
 class Column:
     """Collects a column row by row: four bytes for each, and each value once.
 
@@ -31,7 +39,7 @@ class Column:
     __slots__ = ("_known", "_nothing", "_places")
 
     def __init__(self, nothing: Hashable = None) -> None:
-        self._known: dict[Hashable, int] = {}
+        self._known = _Places()
         self._places = array("I")
         self._nothing = nothing
 
@@ -40,16 +48,15 @@ class Column:
 
     def put(self, row: int, value: Hashable) -> None:
         """Keep a row's value; rows come in order."""
-        known, places = self._known, self._places
+        places = self._places
         if len(places) < row:
             self.fill(row)
-        places.append(known.setdefault(value, len(known)))
+        places.append(self._known[value])
 
     def fill(self, rows: int) -> None:
         """Make it so many rows long."""
         if (missing := rows - len(self._places)) > 0:
-            place = self._known.setdefault(self._nothing, len(self._known))
-            self._places.extend([place] * missing)
+            self._places.extend([self._known[self._nothing]] * missing)
 
     def takes(self, value: Hashable, most: int) -> bool:
         """Return whether with a value there would be at most so many different ones."""

@@ -102,19 +102,25 @@ class ScoreIndex:
         if not answers:
             return
         number = trial.trial
-        if any([c.error for _, c in answers]):  # noqa: C419 (quicker than a generator)
+        length, first = answers[0]
+        reason, tokens, failed = first.finish_reason, _tokens(first), bool(first.error)
+        if len(answers) > 1:
+            made = [completion for _, completion in answers]
+            failed = any(c.error for c in made)
+            reasons = dict.fromkeys(c.finish_reason for c in made if c.finish_reason)
+            reason, length = ", ".join(reasons), sum(length for length, _ in answers)
+            counts = [t for c in made if (t := _tokens(c)) is not None]
+            tokens = sum(counts) if len(counts) == len(answers) else None
+        if failed:
             self._finish.put(number, row, "failed")
             return
-        reasons = dict.fromkeys([c.finish_reason for _, c in answers])
-        self._finish.put(number, row, ", ".join(filter(None, reasons)))
-        self._characters.put(number, row, sum([length for length, _ in answers]))
-        tokens = [t for _, c in answers if (t := _tokens(c)) is not None]
-        if len(tokens) == len(answers):
-            self._tokens.put(number, row, sum(tokens))
-        known = [v for _, c in answers for v in c.token_logprobs or () if v is not None]
-        if known:
-            mean = min(sum(known) / len(known), 0.0)
-            self._probability.put(number, row, _permille(math.exp(mean)))
+        self._finish.put(number, row, reason)
+        self._characters.put(number, row, length)
+        if tokens is not None:
+            self._tokens.put(number, row, tokens)
+        if (likely := _mean(answers)) is not None:
+            share = _permille(math.exp(min(likely, 0.0)))
+            self._probability.put(number, row, share)
 
     def script(self) -> str:
         """Return the script; the text index is finished with it."""
@@ -281,6 +287,18 @@ def _tokens(completion: Completion) -> int | None:
     if completion.usage.completion_tokens is not None:
         return completion.usage.completion_tokens
     return None if completion.tokens is None else len(completion.tokens)
+
+
+def _mean(answers: Sequence[tuple[int, Completion]]) -> float | None:
+    """Return the mean log-probability of all tokens, None where none is known."""
+    values: Sequence[Any] = answers[0][1].token_logprobs or ()
+    if len(answers) > 1:
+        values = [v for _, c in answers for v in c.token_logprobs or ()]
+    try:
+        return sum(values) / len(values) if values else None
+    except TypeError:  # some are not known: seldom, so they are not looked for before
+        known = [v for v in values if v is not None]
+        return sum(known) / len(known) if known else None
 
 
 def _permille(share: float) -> int | None:
