@@ -142,21 +142,26 @@ def check_pages(
     """
     problems: list[str] = []
     outward: dict[tuple[str, str], Link] = {}
+    well: set[tuple[str, str, str]] = set()  # most pages of a folder link to the same
     for name in sorted(pages):
-        page = pages[name]
+        page, beside = pages[name], posixpath.dirname(name)
         problems += [f"{name}: the id {i!r} stands twice" for i in page.twice]
         for kind, address in page.links:
+            if (beside, kind, address) in well:
+                continue
             link = Link(name, kind, address)
             fault = link.fault()
             if fault is None:
                 path, fragment = link.target
                 unread = bool(fragment) and path in files and path not in pages
                 if unread or not path.startswith(folder):
-                    outward.setdefault(link.target, link)
-                    continue
-                fault = _missing(link, files, pages)
+                    outward.setdefault((path, fragment), link)
+                else:
+                    fault = _missing(link, files, pages)
             if fault:
                 problems.append(link.problem(fault))
+            elif address[:1] not in {"", "#", "?"}:
+                well.add((beside, kind, address))
     return Checked(tuple(problems), tuple(outward[key] for key in sorted(outward)))
 
 
