@@ -61,16 +61,16 @@ class RunFiles:
         return reading.of_instance(self._store, self._source(name), instance_id)
 
     def instances(self) -> Iterator[Instance]:
-        """Yield the instances by position; a few hundred are held at a time."""
+        """Yield the instances by position; a few megabytes are held at a time."""
         return self._stream("instances", rows.read_instances)
 
     def replies(self) -> Iterator[Reply]:
-        """Yield the replies in the order of the instances; a few hundred are held."""
+        """Yield the replies in the order of the instances; few are held at a time."""
         default = self.manifest.spec.adapter.decoding
         return self._stream("requests", lambda t: rows.read_replies(t, default))
 
     def scores(self) -> Iterator[Score]:
-        """Yield the scores in the order of the instances; some thousand are held."""
+        """Yield the scores in the order of the instances; few are held at a time."""
         return self._stream("scores", rows.read_scores)
 
     def asked(self) -> Iterator[list[Reply]]:

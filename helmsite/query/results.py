@@ -182,7 +182,7 @@ class Results:
     def instances(self, run_id: str) -> Iterator[InstanceView]:
         """Yield a run's instances in order of position, each original before its twins.
 
-        Memory stays flat: a few hundred rows are held at a time.
+        Memory stays flat: a few megabytes of rows are held at a time.
 
         Raises:
             ArchiveError: no such run.
