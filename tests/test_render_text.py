@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markupsafe import Markup
 from msgspec import structs
 
 from helmsite.query.rows import Cell, TrialView
@@ -34,6 +35,7 @@ from helmsite.render.text import (
     visible,
     web_address,
 )
+from helmsite.render.theme import Theme
 from helmsite.render.tokens import script_json, tokens
 from helmsite.render.verdicts import verdict
 from helmsite.schema import Completion, Instance, Reference, Score, TopLogprob
@@ -467,3 +469,43 @@ def test_details_of_another_shape_stop_no_page(kept: dict[str, Any]) -> None:
         False,
     ]
     assert all(len(o.score) < 20 for o in made)
+
+
+# ---- Templates
+
+
+class Odd(str):
+    """A string of another kind."""
+
+
+class Prepared:
+    """What says by itself how it is written in HTML."""
+
+    def __html__(self) -> str:
+        return "<u>made</u>"
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ("word", "word"),
+        ('<i class="a">&\'', "&lt;i class=&#34;a&#34;&gt;&amp;&#39;"),
+        ("Łódź", "Łódź"),
+        ("", ""),
+        (Markup("<b>"), "<b>"),
+        (Prepared(), "<u>made</u>"),
+        (Odd("<odd>"), "&lt;odd&gt;"),
+        (3, "3"),
+        (["<"], "[&#39;&lt;&#39;]"),
+    ],
+)
+def test_templates_escape_all_that_is_not_markup(value: object, written: str) -> None:
+    environment = Theme().environment
+    for source in (
+        "{{ it }}",
+        "{% set kept %}{{ it }}{% endset %}{{ kept }}",
+        "{% macro m(x) %}{{ x }}{% endmacro %}{{ m(it) }}",
+        "{% block b %}{{ it }}{% endblock %}",
+        "{{ [it]|first }}",
+    ):
+        assert environment.from_string(source).render(it=value) == written

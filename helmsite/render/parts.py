@@ -245,13 +245,17 @@ class Shared(Record, frozen=True):
 
 
 class Verdict(Record, frozen=True):
-    """A metric's verdict. `kind` is right, wrong, partly, number, missing or failed."""
+    """A metric's verdict. `kind` is right, wrong, partly, number, missing or failed.
+
+    `mark` is kind and word as HTML.
+    """
 
     metric: str
     kind: str
     symbol: str
     word: str
     answer: str = ""
+    mark: Markup = Markup()
 
 
 class Tokens(Record, frozen=True):
@@ -259,6 +263,7 @@ class Tokens(Record, frozen=True):
 
     `total` is the sum of their log-probabilities, `mean` the geometric mean of their
     probabilities, `level` its class on the scale. `summary` says the rest in words.
+    `data` are the attributes that hold the four compact fields, as HTML.
     """
 
     count: int
@@ -270,6 +275,7 @@ class Tokens(Record, frozen=True):
     total: str = ""
     mean: str = ""
     level: int = -1
+    data: Markup = Markup()
 
 
 class ReplyBlock(Record, frozen=True):

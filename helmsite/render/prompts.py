@@ -88,9 +88,9 @@ class Prompts:
         if at < 0:
             return clipped(text, self._store), len(text) <= LONG
         before, after = text[:at], text[at + length :]
-        link = f"<a href=#{above.anchor}>input</a>"
-        html = "".join((self._part(before), link, self._part(after)))
-        whole = max(length, len(before), len(after)) <= LONG
+        first, last = self._part(before), self._part(after)
+        html = f"{first}<a href=#{above.anchor}>input</a>{last}"
+        whole = length <= LONG and len(before) <= LONG and len(after) <= LONG
         return Markup(html), whole  # noqa: S704 (made of escaped parts)
 
     def _part(self, text: str) -> str:

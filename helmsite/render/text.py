@@ -42,6 +42,7 @@ CONTROLS = re.compile(
 # search for, and most texts have none of it.
 SUSPECT = re.compile(f"[{HIDDEN}\ufe0e\ufe0f\u200c\u200d]")
 PLAIN = bytes([0x09, 0x0A, *range(0x20, 0x7F)])
+INERT = PLAIN.translate(None, b"&<>")
 EDGES = re.compile(r"(\n|\t| (?=\s|$)|(?<=\s) |^ )")
 SIGNS = {" ": "\u2423", "\n": "\u23ce\n", "\t": "\u21e5"}
 SPACES = {" ": "<i> </i>", "\n": "<i class=nl>\n</i>", "\t": "<i class=tb>\t</i>"}
@@ -68,6 +69,8 @@ def visible(text: str) -> Markup:
 
 def seen(text: str) -> str:
     """Return what `visible` does, as a plain string to be put together with others."""
+    if text.isascii() and not text.encode("ascii").translate(None, INERT):
+        return text
     safe = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return safe if _is_clean(text) else CONTROLS.sub(_symbol, safe)
 

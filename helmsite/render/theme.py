@@ -95,6 +95,7 @@ class Theme:
             known = self._known.get(template)
             if known is None:
                 known = self._known[template] = self.environment.get_template(template)
+                known.globals = dict(known.globals)  # its chain of maps is slow to copy
             return known.render(fields)
         except TemplateError as error:
             raise BuildError(

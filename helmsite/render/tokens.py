@@ -10,6 +10,8 @@ from heapq import nsmallest
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
+from markupsafe import Markup, escape
+
 from helmsite.render.columns import PAIRS
 from helmsite.render.formats import HUGE, MINUS, listed
 from helmsite.render.parts import Tokens
@@ -58,16 +60,25 @@ def tokens(completion: Completion, text: str) -> Tokens | None:
     total = sum(known)
     mean = _mean(known, total) if known else None
     few = len(names) <= FEW
+    lengths = _lengths(names) if spells and drawn else ""
+    centinats = _centinats(values) if drawn else ""
+    alternatives = _alternatives(completion) if drawn else ""
+    data = f" data-n={lengths} data-l={centinats}" if drawn else ""
+    if drawn and not spells:
+        data = f' data-k="{escape(texts)}" data-l={centinats}'
+    if alternatives:
+        data = f'{data} data-a="{escape(alternatives)}"'
     return Tokens(
         count=len(names),
         summary=(_first(completion) if few else "") if drawn else _least(names, values),
-        lengths=_lengths(names) if spells and drawn else "",
+        lengths=lengths,
         texts=texts if drawn else "",
-        centinats=_centinats(values) if drawn else "",
-        alternatives=_alternatives(completion) if drawn else "",
+        centinats=centinats,
+        alternatives=alternatives,
         total=_nats(total) if known else "unknown",
         mean="" if mean is None else _chance(mean),
         level=-1 if mean is None else bisect_left(BOUNDS, -mean),
+        data=Markup(data),  # noqa: S704 (escaped, or of digits and letters alone)
     )
 
 

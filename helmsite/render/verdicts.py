@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from markupsafe import Markup, escape
+
 from helmsite.render import formats
 from helmsite.render.parts import Verdict
 from helmsite.render.text import plain
@@ -30,12 +32,19 @@ JUDGED = {"right", "wrong", "partly"}
 FACTUAL = {"general_information", "efficiency"}
 KNOWN = 500
 MAIN = "main metric"
+
+
+def _made(name: str, kind: str, symbol: str, word: str, answer: str = "") -> Verdict:
+    mark = Markup(f"<b class={kind}>{escape(word)}</b>")  # noqa: S704 (escaped)
+    return Verdict(name, kind, symbol, word, answer, mark)
+
+
 OUTCOMES = {
-    "1": Verdict(MAIN, "right", "✓", "right"),
-    "0": Verdict(MAIN, "wrong", "✗", "wrong"),
-    "p": Verdict(MAIN, "partly", "◐", "partly right"),
-    "f": Verdict(MAIN, "failed", "!", "failed"),
-    "-": Verdict(MAIN, "missing", "–", "not scored"),
+    "1": _made(MAIN, "right", "✓", "right"),
+    "0": _made(MAIN, "wrong", "✗", "wrong"),
+    "p": _made(MAIN, "partly", "◐", "partly right"),
+    "f": _made(MAIN, "failed", "!", "failed"),
+    "-": _made(MAIN, "missing", "–", "not scored"),
 }
 
 
@@ -62,15 +71,15 @@ def verdict(
     if score.value is None:
         unknown = ("missing", "?", f"? ({plain(score.missing)})")
         kind, symbol, word = UNKNOWN.get(score.missing, unknown)
-        return Verdict(name, kind, symbol, word, answer)
+        return _made(name, kind, symbol, word, answer)
     form = metric.format if metric else "number"
     if not is_verdict(metric):
-        return Verdict(name, "number", "", formats.value(score.value, form), answer)
+        return _made(name, "number", "", formats.value(score.value, form), answer)
     if score.value >= 1:
-        return Verdict(name, "right", "✓", "right", answer)
+        return _made(name, "right", "✓", "right", answer)
     if score.value <= 0:
-        return Verdict(name, "wrong", "✗", "wrong", answer)
-    return Verdict(name, "partly", "◐", formats.value(score.value, form), answer)
+        return _made(name, "wrong", "✗", "wrong", answer)
+    return _made(name, "partly", "◐", formats.value(score.value, form), answer)
 
 
 class Verdicts:
@@ -150,7 +159,9 @@ def _joined(made: Sequence[Verdict]) -> tuple[Verdict, ...]:
         key = (v.kind, v.word, v.answer, v.metric if v.kind == "number" else "")
         known = found.get(key)
         names = f"{known.metric}, {v.metric}" if known else ""
-        found[key] = Verdict(names, v.kind, v.symbol, v.word, v.answer) if names else v
+        found[key] = (
+            Verdict(names, v.kind, v.symbol, v.word, v.answer, v.mark) if names else v
+        )
     return tuple(found.values())
 
 
@@ -181,5 +192,5 @@ def outcome(trial: TrialView, metric: MetricFacts | None) -> tuple[str, float | 
 def short(code: str, value: float | None) -> Verdict:
     """Return an outcome as a verdict without a metric's name."""
     if code == "n":
-        return Verdict(MAIN, "number", "", formats.significant(value or 0.0))
+        return _made(MAIN, "number", "", formats.significant(value or 0.0))
     return OUTCOMES[code]
