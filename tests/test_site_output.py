@@ -167,3 +167,20 @@ def test_texts_that_an_index_names_and_nobody_finds_are_a_broken_link(
     assert report.rendered >= len(found)
     assert check_links(out) == []
     assert sorted(p.name for p in (out / "search").iterdir()) == whole
+
+
+@pytest.mark.parametrize(
+    "tag",
+    [
+        "<details class=a data-n=12 data-l='x' href=gone.html>",
+        '<details data-a="=1|b" class="c"href=gone.html>',
+        "<details class=a/data-x=1 href=gone.html>",
+        "<p class=a\u00a0b data-x href=gone.html>",
+        "<p data-n='>' data-l=\">\" href=gone.html>",
+    ],
+)
+def test_a_link_is_found_behind_any_attribute(tmp_path: Path, tag: str) -> None:
+    (tmp_path / "p.html").write_text(tag, encoding="utf-8")
+    assert check_links(tmp_path) == ["p.html: href 'gone.html' leads to no file"]
+    (tmp_path / "p.html").write_text(tag.replace("href", "data-href"), encoding="utf-8")
+    assert check_links(tmp_path) == []

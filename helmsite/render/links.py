@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 VALUE = rb"""(?:"[^"]*+"|'[^']*+'|[^\s"'>][^\s>]*+)"""
-# Start tags with attributes, as browsers read them, but for those that have a class only.
-# Of most tags with something to see that is all: they are taken apart on the spot.
+# Start tags with attributes, as browsers read them, but for those with class and data alone.
+# Most of the others have a single attribute: they are taken apart on the spot.
 TAG = re.compile(
-    rb"""<[a-zA-Z][^\s/>]*+[\s/]++(?!class=(?:"[^"]*+"|[^\s"'=>]++)>)"""
+    rb"""<[a-zA-Z][^\s/>]*+[\s/]++"""
+    rb"""(?!(?:(?:class|data-[a-z]++)=(?:"[^"]*+"|[^\s"'=>]++)\s*+)++>)"""
     rb"""(?:(id|href|src)=(?:"([^"&]*+)"|([^\s"'>&]++))>"""
     rb"""|([^=>]*+(?:=\s*+%b?+[^=>]*+)++)>)""" % VALUE
 )
