@@ -32,7 +32,8 @@ UNUSUAL = (KeyError, TypeError, ValueError, OverflowError)  # for None, NaN and 
 RAREST = len(KNOWN) - 1  # a log-probability of -40.94 or less
 PARTING = re.compile("[\x00-\x1f\x7f\"%&'<=>|~;]")
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
-TABLE = DIGITS.encode().ljust(256)  # from a number to its digit
+LONGER = " "
+TABLE = DIGITS.encode().ljust(256, LONGER.encode())  # from a number to its digit
 BOUNDS = (0.05, 0.2, 0.5, 1, 2, 3, 5, 8)  # nats; the same as in static/instance.js
 
 
@@ -85,8 +86,12 @@ def tokens(completion: Completion, text: str) -> Tokens | None:
 def _lengths(names: Sequence[str]) -> str:
     """Return tokens' lengths, each a digit in base 36, a longer one in brackets."""
     counts = list(map(len, names))
-    if max(counts) < len(DIGITS):
-        return bytes(counts).translate(TABLE).decode("ascii")
+    try:
+        packed = bytes(counts).translate(TABLE).decode("ascii")
+    except ValueError:  # one has more than 255
+        packed = LONGER
+    if LONGER not in packed:
+        return packed
     return "".join([DIGITS[n] if n < len(DIGITS) else f"({n})" for n in counts])
 
 
