@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from functools import reduce
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import pyarrow as pa
@@ -150,7 +150,7 @@ def bundles(
 ) -> Iterator[list[Item]]:
     """Yield rows that follow each other and are equal in the columns `same` together.
 
-    Those of a piece are held at a time, and those of one bundle.
+    They are decoded as they are taken: records that live shortly stay in the caches.
 
     Raises:
         ArchiveError: the file is damaged; names it.
@@ -160,17 +160,20 @@ def bundles(
     for piece in pieces(store, source):
         if not len(piece):
             continue
-        items = list(decoded(store.show(source.path), decode(piece)))
+        items = decoded(store.show(source.path), decode(piece))
         keys = piece.select(same)
-        found = [items[a:b] for a, b in pairwise(_changes(keys))]
+        sizes = [b - a for a, b in pairwise(_changes(keys))]
+        first = list(islice(items, sizes[0]))
         if held and keys.slice(0, 1).to_pylist() == last:
-            held.extend(found[0])
-            found[0] = held
-        elif held:
+            held.extend(first)
+        else:
+            if held:
+                yield held
+            held = first
+        for size in sizes[1:]:
             yield held
-        held = found.pop()
+            held = list(islice(items, size))
         last = keys.slice(len(keys) - 1).to_pylist()
-        yield from found
     if held:
         yield held
 
