@@ -195,3 +195,10 @@ def test_a_page_is_scanned_faster_than_it_is_made() -> None:
 
     plain = re.compile(rb"sk-|hf_|gh[pousr]_|AKIA|AIza|xox|eyJ")
     assert cost(lambda: secrets.find(text)) < cost(lambda: plain.findall(text))
+
+
+def test_values_can_be_looked_for_alone() -> None:
+    key = made("hf_", 34)
+    secrets = Secrets({"MY_API_KEY": ODD}, forms=False)
+    assert secrets.find(f"{key} and {ODD}") == ("the value of MY_API_KEY",)
+    assert Secrets({"MY_API_KEY": ODD}).find(key) != ()

@@ -61,7 +61,11 @@ def build_site(
     base_url: str | None = None,
     workers: int | None = None,
 ) -> None:
-    """Build a site and say what was written; credentials are looked for everywhere."""
+    """Build a site and say what was written.
+
+    The environment's credentials are looked for in all that is rendered, those of known
+    forms and in all tables only where a leak stops the build.
+    """
     from msgspec import structs
 
     from helmsite import render
@@ -81,7 +85,7 @@ def build_site(
         else "",
     )
     offered = _downloads(archive)
-    inspector = Secrets(os.environ, project.site.allow_secrets)
+    inspector = Secrets(os.environ, project.site.allow_secrets, forms=strict)
     if strict:
         stop_at_credentials(leaks.in_tables(archive, offered, inspector), strict=True)
     with (

@@ -261,7 +261,7 @@ class Verdict(Record, frozen=True):
 class Tokens(Record, frozen=True):
     """Tokens in compact form: see docs/site.md, "Token strip".
 
-    `total` is the sum of their log-probabilities, `mean` the geometric mean of their
+    `total` is the sum of their log-probabilities as HTML, `mean` the geometric mean of their
     probabilities, `level` its class on the scale. `summary` says the rest in words.
     `data` are the attributes that hold the four compact fields, as HTML.
     """
@@ -301,7 +301,7 @@ class ReplyBlock(Record, frozen=True):
     @property
     def line(self) -> str:
         """The facts on one line."""
-        return " · ".join(self.facts)
+        return ", ".join(self.facts)
 
 
 class RequestBlock(Record, frozen=True):

@@ -120,10 +120,17 @@ class Secrets:
     Args:
         values: environment variables; those named and varied like a credential count.
         allowed: fingerprints of keys that may be published, as `find` names them.
+        forms: whether keys of known forms are looked for too, which takes most of the time.
     """
 
-    def __init__(self, values: Mapping[str, str], allowed: Iterable[str] = ()) -> None:
-        self._allowed = frozenset(allowed)
+    def __init__(
+        self,
+        values: Mapping[str, str],
+        allowed: Iterable[str] = (),
+        *,
+        forms: bool = True,
+    ) -> None:
+        self._allowed, self._forms = frozenset(allowed), forms
         self._values = tuple(
             (f"the value of {name}", needle)
             for name, value in sorted(values.items())
@@ -139,7 +146,7 @@ class Secrets:
         """
         raw = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
         found = {what for what, needle in self._values if needle in raw}
-        for kind, key in _keys(raw):
+        for kind, key in _keys(raw) if self._forms else ():
             mark = hashlib.sha256(key).hexdigest()[:FINGERPRINT]
             if mark not in self._allowed:
                 found.add(f"{kind} (fingerprint {mark})")

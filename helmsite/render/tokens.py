@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup, escape
 
 from helmsite.render.columns import PAIRS
-from helmsite.render.formats import HUGE, MINUS, listed
+from helmsite.render.formats import HUGE, listed
 from helmsite.render.parts import Tokens
 from helmsite.render.text import LONG
 
@@ -77,7 +77,7 @@ def tokens(completion: Completion, text: str) -> Tokens | None:
         texts=texts if drawn else "",
         centinats=centinats,
         alternatives=alternatives,
-        total=_nats(total) if known else "unknown",
+        total=Markup(_nats(total)) if known else "unknown",  # noqa: S704 (a number)
         mean="" if mean is None else _chance(mean),
         level=-1 if mean is None else bisect_left(BOUNDS, -mean),
         data=Markup(data),  # noqa: S704 (escaped, or of digits and letters alone)
@@ -189,7 +189,7 @@ def _encoded(match: re.Match[str]) -> str:
 
 def _nats(value: float) -> str:
     shown = f"{value:.2f}" if abs(value) < HUGE else f"{value:g}"
-    return shown.replace("-", MINUS)
+    return shown.replace("-", "&minus;")
 
 
 def _chance(value: float) -> str:
