@@ -270,9 +270,9 @@ def test_the_stream_is_what_a_plain_reading_gives(tmp_path, asked, judged, size)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reading, "_BYTES", size)
         run = archive.run(made.run_id)
-        held = [list(rows) for rows in (run.instances(), run.replies(), run.scores())]
-        shared = views.Shared(made.spec.adapter, held[1])
-        expected = list(plain(*held, shared))
+        held, answers = list(run.instances()), list(run.replies())
+        shared = views.Shared(made.spec.adapter, answers)
+        expected = list(plain(held, answers, list(run.scores()), shared))
         assert list(views.instance_views(run)) == expected
         for name in ("id0", "id1", "id2"):
             own = tuple(v for v in expected if v.instance.instance_id == name)

@@ -8,6 +8,8 @@ import math
 import re
 import sys
 import time
+from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,11 +18,13 @@ from hypothesis import strategies as st
 from markupsafe import Markup
 from msgspec import structs
 
+from helmsite.errors import BuildError
 from helmsite.query.rows import Cell, TrialView
 from helmsite.render import charts, formats
 from helmsite.render.board import bar, cell_view, span
 from helmsite.render.names import anchor, assign, slug
 from helmsite.render.options import options
+from helmsite.render.parts import Link
 from helmsite.render.samples import LOSS
 from helmsite.render.text import (
     HEAD,
@@ -500,12 +504,31 @@ class Prepared:
     ],
 )
 def test_templates_escape_all_that_is_not_markup(value: object, written: str) -> None:
-    environment = Theme().environment
-    for source in (
-        "{{ it }}",
-        "{% set kept %}{{ it }}{% endset %}{{ kept }}",
-        "{% macro m(x) %}{{ x }}{% endmacro %}{{ m(it) }}",
-        "{% block b %}{{ it }}{% endblock %}",
-        "{{ [it]|first }}",
+    theme = Theme()
+    for source, environment in product(
+        (
+            "{{ it }}",
+            "{% set kept %}{{ it }}{% endset %}{{ kept }}",
+            "{% macro m(x) %}{{ x }}{% endmacro %}{{ m(it) }}",
+            "{% block b %}{{ it }}{% endblock %}",
+            "{{ [it]|first }}",
+        ),
+        (theme.environment, theme._direct),
     ):
         assert environment.from_string(source).render(it=value) == written
+
+
+def test_a_template_may_ask_for_what_is_not_there(tmp_path: Path) -> None:
+    """Attributes are taken directly; where one is missing, Jinja says what that means."""
+    page = tmp_path / "templates" / "own.html"
+    page.parent.mkdir()
+    page.write_text(
+        "{% if text.nothing is defined %}odd{% else %}{{ {'class': '<b>'}.class }}"
+        "{{ {'kind': '&'}.kind }}{{ text.upper() }}{% endif %}"
+    )
+    theme = Theme(str(tmp_path))
+    for _ in range(2):
+        assert theme.fragment("own.html", Link("a", "")) == "&lt;b&gt;&amp;A"
+    page.write_text("{{ text.titel }}")
+    with pytest.raises(BuildError, match=r"own\.html cannot be rendered: .*titel"):
+        Theme(str(tmp_path)).fragment("own.html", Link("a", ""))

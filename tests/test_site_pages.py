@@ -561,7 +561,7 @@ def test_what_became_known_of_contamination_renders_no_run(tmp_path: Path) -> No
 
 def test_a_scenario_tells_at_once_who_has_the_lowest_and_the_highest_value() -> None:
     page = FakeResults().scenario("knowledge")
-    values = {r.card.title: r.cells[0].value for r in page.rows}
+    values = {r.card.title: r.cells[0].value or 0.0 for r in page.rows}
     low, high = min(values, key=values.__getitem__), max(values, key=values.__getitem__)
     words = sentences.scenario(page)
     assert f" from {values[low]:.2f} ({low}) to {values[high]:.2f} ({high})." in words

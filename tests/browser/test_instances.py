@@ -275,7 +275,9 @@ def test_trials_are_tabs_whose_choice_is_in_the_address(open_instances: Open) ->
     assert panels.count() == 1
     ids = page.locator("article .trial").evaluate_all("all => all.map(e => e.id)")
     assert len(ids) == len(set(ids)) > 0
-    assert not [i for i in ids if i.startswith("i-")]  # such is an instance's, of any id
+    assert not [
+        i for i in ids if i.startswith("i-")
+    ]  # such is an instance's, of any id
     tabs.nth(1).click()
     assert "The same completion as in trial 0, to the letter." in panels.inner_text()
     assert "tab=1" in page.evaluate("location.search")
@@ -302,7 +304,9 @@ def test_a_tab_stays_where_it_was_tapped(open_instances: Open) -> None:
 
 def test_a_repeated_answer_has_its_tokens(open_instances: Open) -> None:
     page = open_instances(f"{PAGE}?tab=1")
-    details = article(page, "passage").get_by_role("tabpanel").locator("details[data-l]")
+    details = (
+        article(page, "passage").get_by_role("tabpanel").locator("details[data-l]")
+    )
     details.locator("summary").click()
     texts = details.locator(".tok").all_text_contents()
     assert texts[1:4] == ["Nobody ", "knew ", "why "]
