@@ -9,8 +9,7 @@ import re
 import sys
 import time
 from itertools import product
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -43,6 +42,9 @@ from helmsite.render.theme import Theme
 from helmsite.render.tokens import script_json, tokens
 from helmsite.render.verdicts import verdict
 from helmsite.schema import Completion, Instance, Reference, Score, TopLogprob
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def unseen(markup: str) -> str:
