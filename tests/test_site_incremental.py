@@ -299,7 +299,9 @@ def test_a_spoiled_run_is_rendered_anew_and_nothing_leads_out(
     assert build(source(2), out, CONFIG).current
 
 
-@pytest.mark.parametrize("spoil", [flip, cut, to_pipe, Path.unlink], ids=str)
+@pytest.mark.parametrize(
+    "spoil", [flip, cut, to_pipe, Path.unlink], ids=lambda f: f.__name__
+)
 def test_a_spoiled_page_of_many_runs_is_mended_without_rendering_runs(
     out: Path, spoil: Callable[[Path], None]
 ) -> None:

@@ -277,7 +277,7 @@ def stop_if_strict(warnings: Sequence[str], *, strict: bool) -> None:
         BuildError: with every warning.
     """
     if strict and warnings:
-        raise BuildError("\n".join(warnings), "Build without strict to see the site.")
+        raise BuildError("\n".join(warnings), "Leave out --strict to see the site.")
 
 
 def credentials(found: Sequence[Leak]) -> list[str]:
