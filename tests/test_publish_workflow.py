@@ -564,6 +564,7 @@ def bucket(s3_server: str, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AN-ID-0f-a-t3st")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "sEcr3t-0f-th3-t3st")
     name = f"b{uuid.uuid4().hex[:16]}"
+    fsspec.get_filesystem_class("s3").clear_instance_cache()  # of another server
     fsspec.filesystem("s3").mkdir(name)
     return f"s3://{name}"
 

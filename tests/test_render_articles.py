@@ -404,7 +404,7 @@ def test_very_many_tokens_are_summed_up_alone() -> None:
     assert made is not None
     assert made.count == count
     assert made.centinats == ""
-    assert made.total == f"−{count}.00"
+    assert made.total == f"&minus;{count}.00"
     assert made.summary.startswith("too many to be drawn; least expected: “ab” 37 %")
 
 
@@ -485,7 +485,7 @@ def test_a_completions_confidence_is_beside_it() -> None:
         Completion("ab", tokens=("a", "b"), token_logprobs=(-0.5, -1.5)), "ab"
     )
     assert made is not None
-    assert (made.total, made.mean, made.level) == ("−2.00", "37 %", 3)
+    assert (made.total, made.mean, made.level) == ("&minus;2.00", "37 %", 3)
     assert confidence(Completion("a")) is None
     assert confidence(Completion("a", token_logprobs=(None, -2.0))) == -2.0
 

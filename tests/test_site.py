@@ -470,7 +470,7 @@ def test_a_given_continuation_is_marked_and_options_show_the_choice(
 def test_tokens_are_compact(pages: dict[str, str]) -> None:
     page = pages["runs/r0000000000000003/1.html"]
     assert "<details data-n=5 data-l=AD>" in page
-    assert "Tokens: 1, Σ log p −0.03, mean <b class=t0>97 %</b>" in page
+    assert "Tokens: 1, Σ log p −0.03, mean <b class=t0>97 %</b>" in html.unescape(page)
     joint = pages[f"{FIRST_RUN}/1.html"]
     assert "first token: “ A” 82 %, “ B” 17 % and “⏎” 0.67 %" in html.unescape(joint)
 

@@ -69,7 +69,8 @@ def run(
     process.stdout.close()
     if process.returncode and not may_fail:
         raise RuntimeError(f"{' '.join(command)}\n{output}")
-    peak = max(most[0], usage.ru_maxrss * 1024)
+    # What the system kept as its most counts this process too, from before the start.
+    peak = most[0] or usage.ru_maxrss * 1024
     cpu = usage.ru_utime + usage.ru_stime
     return Cost(wall, cpu, peak / 1e6, process.returncode, output)
 
