@@ -107,8 +107,19 @@ class Place:
         return self.run("build", "-a", str(archive), "-o", str(site))
 
     def forget(self, *folders: Path) -> None:
+        """Put folders aside until all is measured.
+
+        ext4 looks for a free inode past all that were deleted in the last minutes: files
+        made right after thousands were deleted would cost several times as much.
+        """
         for folder in (self.folder / "cache", *folders):
-            shutil.rmtree(folder, ignore_errors=True)
+            if folder.exists():
+                self.aside.mkdir(exist_ok=True)
+                folder.rename(tempfile.mkdtemp(dir=self.aside))
+
+    @property
+    def aside(self) -> Path:
+        return self.folder / "aside"
 
 
 # the parts
@@ -252,7 +263,7 @@ def helm(place: Place) -> Iterator[Row]:
         "helmsite: aggregate and build, once more",
         f"{wall:.1f} s, {cpu:.1f} CPU s, {peak:.0f} MB; {files:,} files, {mb:.0f} MB",
     )
-    shutil.rmtree(site)
+    place.forget(site)
     say("writing HELM's run folders")
     told = helm_runs.write(Archive(archive), folder)
     for threads in ("1", "8"):
@@ -356,7 +367,9 @@ def main() -> None:
     sizes = Sizes(given.runs, given.instances, given.large)
     with tempfile.TemporaryDirectory() as temporary:
         folder = (given.keep or Path(temporary)).resolve()
-        found = measured(Place(folder, sizes, given.helm), names)
+        place = Place(folder, sizes, given.helm)
+        found = measured(place, names)
+        shutil.rmtree(place.aside, ignore_errors=True)
     if sizes.are_usual:
         write_table(found)
         say(f"The table is in {DOCUMENT.relative_to(ROOT)}.")
