@@ -23,7 +23,7 @@
   };
 
   const waiting = new Map();
-  helmsite.texts = (name, entries) => { if (waiting.has(name)) waiting.get(name).entries = entries; };
+  helmsite.texts = (entries, name) => { if (waiting.has(name)) waiting.get(name).entries = entries; };
   const load = (name) => {
     if (waiting.has(name)) return waiting.get(name).promise;
     const loading = { entries: null };

@@ -39,7 +39,7 @@ class Kept:
     def __init__(self) -> None:
         self.files: dict[str, str] = {}
 
-    def write(self, path: str, content: str | bytes) -> None:
+    def write(self, path: str, content: str | bytes, sha256: str = "") -> None:
         self.files[path] = content if isinstance(content, str) else content.decode()
 
     def pages(self) -> list[list[str]]:

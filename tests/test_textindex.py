@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import unicodedata
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 class Shards(dict[str, bytes]):
     """The files that an index wrote, and what they say."""
 
+    def write(self, path: str, content: bytes, sha256: str) -> None:
+        assert sha256 == hashlib.sha256(content).hexdigest()
+        self[path] = content
+
     def rows(self, part: dict[str, Any]) -> list[Any]:
         found: list[Any] = []
         for name, rows in zip(part["names"], part["rows"], strict=True):
@@ -33,9 +38,10 @@ class Shards(dict[str, bytes]):
                 found += [[]] * rows
                 continue
             script = self[f"search/{name}.js"].decode()
-            start = f'helmsite.texts("{name}",'
+            start, end = "helmsite.texts(", f',"{name}");\n'
             assert script.startswith(start)
-            entries = json.loads(script.removeprefix(start).removesuffix(");\n"))
+            assert script.endswith(end)
+            entries = json.loads(script.removeprefix(start).removesuffix(end))
             assert len(entries) == rows
             found += entries
         return found
@@ -43,7 +49,7 @@ class Shards(dict[str, bytes]):
 
 def indexed(views: list[InstanceView]) -> tuple[Shards, dict[str, Any]]:
     shards = Shards()
-    index = TextIndex(shards.__setitem__)
+    index = TextIndex(shards.write)
     for view in views:
         index.add(view)
     return shards, index.manifest()

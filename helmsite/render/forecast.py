@@ -67,8 +67,9 @@ class _Tally:
         self.pages = 0
         self.shards: dict[str, int] = {}
 
-    def write(self, path: str, content: str | bytes) -> None:
+    def write(self, path: str, content: str | bytes, sha256: str = "") -> None:
         """Count a file."""
+        del sha256
         if isinstance(content, str):
             content = content.encode("utf-8", "replace")
         if path.startswith(SHARDS):

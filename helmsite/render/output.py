@@ -81,8 +81,13 @@ class Writer:
         self._inspector = inspector
         self._folders: set[Path] = set()
 
-    def write(self, path: str, content: str | bytes) -> None:
+    def write(self, path: str, content: str | bytes, sha256: str = "") -> None:
         """Write a file; of a page, keep what it is linked by and links to.
+
+        Args:
+            path: from the site's root.
+            content: the file's.
+            sha256: of the content in hex, where it is known.
 
         Raises:
             BuildError: it cannot be written.
@@ -92,7 +97,7 @@ class Writer:
             if isinstance(content, bytes)
             else content.encode("utf-8", "surrogatepass")
         )
-        mark = Mark(len(raw), hashlib.sha256(raw).hexdigest())
+        mark = Mark(len(raw), sha256 or hashlib.sha256(raw).hexdigest())
         if self.files.get(path) == mark:
             return
         target = self._place(path)

@@ -70,8 +70,8 @@ class Made(NamedTuple):
 class Keeper(Protocol):
     """Takes the files of a run."""
 
-    def write(self, path: str, content: str | bytes) -> None:
-        """Keep a file."""
+    def write(self, path: str, content: str | bytes, sha256: str = "") -> None:
+        """Keep a file; its digest need not be found again where it is given."""
 
 
 def is_shown(run: RunSummary) -> bool:

@@ -35,9 +35,9 @@ def shard(name: str) -> str:
 
 
 class TextIndex:
-    """Collects the texts of a run's rows and writes full shards to `write(path, bytes)`."""
+    """Collects the texts of a run's rows and writes full shards to `write(path, bytes, sha256)`."""
 
-    def __init__(self, write: Callable[[str, bytes], None]) -> None:
+    def __init__(self, write: Callable[[str, bytes, str], None]) -> None:
         self._inputs = _Shards(write)
         self._completions = _Shards(write)
 
@@ -71,7 +71,7 @@ class TextIndex:
 
 
 class _Shards:
-    def __init__(self, write: Callable[[str, bytes], None]) -> None:
+    def __init__(self, write: Callable[[str, bytes, str], None]) -> None:
         self._write = write
         self._entries: list[list[Any]] = []
         self._size = 0
@@ -95,9 +95,14 @@ class _Shards:
         name = ""
         if any(self._entries):
             blob = _encoded(self._entries)
-            name = hashlib.sha256(blob).hexdigest()[:16]
-            script = b'helmsite.texts("%s",%s);\n' % (name.encode(), blob)
-            self._write(shard(name), script)
+            # The name stands behind the texts, so that these are hashed but once.
+            script = b"helmsite.texts(%s" % blob
+            known = hashlib.sha256(script)
+            name = known.hexdigest()[:16]
+            end = b',"%s");\n' % name.encode()
+            known.update(end)
+            script += end
+            self._write(shard(name), script, known.hexdigest())
             self._bytes += len(script)
         self._names.append(name)
         self._rows.append(len(self._entries))

@@ -1,1 +1,0 @@
-helmsite.texts("06400157c5a44dd0",[["What is the capital of Italy?","Rome","Milan"],["What is the captial of Italy?","Rome","Milan"],["What is the capital of Perú? \u003cb>","Lima","Cuzco"],["What is the captial of Perú? \u003cb>","Lima","Cuzco"],["What is the capital of Japan?\t東京","Tokyo","Kyoto"],["What is the captial of Japan?\t東京","Tokyo","Kyoto"]]);

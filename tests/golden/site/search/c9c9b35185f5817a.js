@@ -1,1 +1,0 @@
-helmsite.texts("c9c9b35185f5817a",[[[0," Rome"],[1," Rome"]],[[0," Rome"],[1," Milan"]],[[0," Lima"],[1," Cuzco"]],[[0," Cuzco"],[1," Lima"]],[[0," Kyoto"],[1," Tokyo"]],[[0," Tokyo"],[1," Tokyo"]]]);

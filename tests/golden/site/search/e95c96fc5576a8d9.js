@@ -1,0 +1,1 @@
+helmsite.texts([["What is the capital of Italy?","Rome","Milan"],["What is the captial of Italy?","Rome","Milan"],["What is the capital of Perú? \u003cb>","Lima","Cuzco"],["What is the captial of Perú? \u003cb>","Lima","Cuzco"],["What is the capital of Japan?\t東京","Tokyo","Kyoto"],["What is the captial of Japan?\t東京","Tokyo","Kyoto"]],"e95c96fc5576a8d9");
