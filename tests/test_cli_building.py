@@ -112,24 +112,32 @@ def test_a_number_of_processes_that_cannot_be_is_refused(
     assert "--workers" in refused.output
 
 
-@pytest.mark.parametrize("address", ["{}", "file://{}"])
+@pytest.mark.parametrize("start", ["{}", "file://{}", "local://{}", "file:{}", "~"])
 def test_a_site_takes_the_place_of_nothing_that_it_is_made_of(
-    project: Path, tmp_path: Path, address: str
+    project: Path, tmp_path: Path, start: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    address = f"{start.format(tmp_path)}/{{}}"
     folder = tmp_path / "project"
     shutil.copytree(project, folder)
     helmsite("build", "-p", folder)
-    runs, inner = folder / "runs", folder / "site" / "archive"
+    inner = folder / "site" / "archive"
     (folder / "here").symlink_to(folder)
     for out in ("runs", "runs/site", "here/runs/site"):
         refused = helmsite(
-            "build", "-p", folder, "-a", address.format(runs), "-o", folder / out
+            "build",
+            "-p",
+            folder,
+            "-a",
+            address.format("project/runs"),
+            "-o",
+            folder / out,
         )
         assert refused.exit_code == 5, out
         assert " lies in " in refused.stderr
-    runs.rename(inner)
+    (folder / "runs").rename(inner)
     before = sorted(inner.rglob("*"))
-    words = ("build", "-p", folder, "-a", address.format(inner))
+    words = ("build", "-p", folder, "-a", address.format("project/site/archive"))
     assert "which a build replaces as a whole" in helmsite(*words).stderr
     assert sorted(inner.rglob("*")) == before
     marker = (folder / "site" / ".helmsite-build").read_bytes()

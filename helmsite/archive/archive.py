@@ -78,6 +78,11 @@ class Archive:
         return self._store.root
 
     @property
+    def place(self) -> str:
+        """Where the archive is, the same however its address is written."""
+        return self._store.place
+
+    @property
     def is_local(self) -> bool:
         """Whether the files of runs can be opened by path."""
         return self._store.local is not None

@@ -129,8 +129,7 @@ def _apart(out: Path, project: Project, archive: Archive) -> None:
     site = out.resolve()
     sources = [Path(project.root).resolve()]
     if archive.is_local:
-        address = archive.root.removeprefix("file://")
-        sources.append(Path(address).resolve())
+        sources.append(Path(archive.place))
     for source in sources:
         if source.is_relative_to(site):
             raise BuildError(
