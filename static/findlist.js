@@ -55,7 +55,7 @@
         ...rows.sorts.map((name) => make("td", { class: `n ${name}` }, number(rows.number(name, row, state)))),
         ...(some.finish ? [make("td", {}, shown(rows.finish(row, state).sort().join(", ")))] : []),
         ...(some.split ? [make("td", {}, shown(rows.split(row)))] : []),
-        ...(some.groups ? [make("td", {}, shown(rows.groups(row).map((group) => group.replace("=", ": ")).join(", ")))] : []));
+        ...(some.groups ? [make("td", {}, shown(rows.groups(row).join(", ")))] : []));
     };
     const pager = (pages, draw) => {
       const go = (to) => {

@@ -300,7 +300,7 @@
       pert: (row) => at(pert, row),
       split: (row) => at(split, row),
       finish: (row, state) => (finish.length ? [...new Set(trialsOf(state).map((t) => at(finish[t], row)).filter((v) => v !== null && v !== ""))] : []),
-      groups: (row) => [at(sub, row), ...[...groups].flatMap(([name, col]) => at(col, row).map((v) => `${name}=${v}`))].filter(Boolean),
+      groups: (row) => [at(sub, row), ...[...groups].flatMap(([name, col]) => at(col, row).map((v) => `${name}: ${v}`))].filter(Boolean),
       anchor: (row) => anchorOf(ids[row], at(pert, row)),
     };
   };

@@ -875,6 +875,30 @@ def test_an_equals_sign_may_stand_in_a_dimension_and_in_a_value(
     assert [a["again"] for a in answers] == [a["found"] for a in answers]
 
 
+class Equations(FinderResults):
+    """A run whose groups and sub-splits have an equals sign in their names."""
+
+    def count(self, model: int, scenario: int) -> int:
+        return 3
+
+    def instances(self, run_id: str) -> Iterator[InstanceView]:
+        groups = (("", ("c=d", "e")), ("x=1", ("e",)), ("x=1", ()))
+        for view, (sub, values) in zip(VIEWS[:3], groups, strict=True):
+            own = structs.replace(
+                view.instance, sub_split=sub, attributes={"a=b": values}
+            )
+            yield structs.replace(view, instance=own)
+
+
+def test_the_list_shows_groups_as_they_are_called(pages: Pages, tmp_path: Path) -> None:
+    out = tmp_path / "www" / "site"
+    build(Equations(), out, SiteConfig())
+    page = pages.open(out.as_uri(), f"{MIXED}/index.html")
+    says(page, "1 instance and 2 perturbed versions.")
+    groups = page.locator(".found-list tbody td:last-child").all_inner_texts()
+    assert groups == ["a=b: c=d, a=b: e", "x=1, a=b: e", "x=1"]
+
+
 def test_quotes_without_words_search_for_nothing(open_run: Open) -> None:
     page = open_run(f"{MIXED}/index.html?q=%22%22")
     page.locator("#finder .warn").filter(has_text='q “""”').wait_for()
