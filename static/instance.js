@@ -77,12 +77,15 @@
     const share = 100 * Math.exp(-nats);
     return share >= 1 ? `${share.toFixed(share < 10 ? 1 : 0)} %` : `${share.toPrecision(2)} %`;
   };
-  const mark = (c) => `[U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}]`;
-  const HIDDEN = /[\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\ud800-\udfff\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/gu;
-  const shown = (text) => text.replace(/\n/g, "⏎\n").replace(/\t/g, "⇥")
-    .replace(/[\u0000-\u0008\u000b-\u001f]/g, (c) => String.fromCharCode(0x2400 + c.charCodeAt(0)))
-    .replace(/(^|[\u0000-\u02ff])([\u200c\u200d\ufe0e\ufe0f]+)(?!\u20e3)/gu, (_, before, hidden) => before + [...hidden].map(mark).join(""))
-    .replace(HIDDEN, mark);
+  // Characters that act or that nobody sees; the same pattern as CONTROLS in render/text.py.
+  const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\ud800-\udfff\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]|(?<![\u00a9\u00ae\u203c\u2049\u2100-\u27ff\u2900-\u2bff\u3030\u303d\u3297\u3299\u{1f000}-\u{1faff}])[\ufe0e\ufe0f](?!\u20e3)|(?<![\u0300-\u1fff\u2100-\ufdff\ufe0f\ufe10-\uffdc\u{10000}-\u{dffff}])[\u200c\u200d]/gu;
+  const symbol = (c) => {
+    const code = c.codePointAt(0);
+    if (code < 0x20) return String.fromCharCode(0x2400 + code);
+    return code === 0x7f ? "␡" : `[U+${code.toString(16).toUpperCase().padStart(4, "0")}]`;
+  };
+  // Line feeds and tabs last: their signs must not count as what stands before a character.
+  const shown = (text) => text.replace(CONTROLS, symbol).replace(/\n/g, "⏎\n").replace(/\t/g, "⇥");
   const RAW = /^bytes:((?:\\x[0-9a-fA-F]{2})+)$/;
   const face = (text) => {
     if (!text) return "∅";

@@ -32,7 +32,8 @@ HIDDEN = (
 )
 # Two kinds are part of good text in their place: the choice between a sign and its
 # picture behind such a sign (and before a keycap), joiners behind a letter of a script
-# that joins or behind a picture. Elsewhere they are hidden characters too.
+# that joins or behind a picture. Elsewhere they are hidden characters too. The pattern
+# stands in static/instance.js once more.
 PICTURES = "\u00a9\u00ae\u203c\u2049\u2100-\u27ff\u2900-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
 CONTROLS = re.compile(
     f"[{HIDDEN}]|(?<![{PICTURES}])[\ufe0e\ufe0f](?!\u20e3)"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import json
+import random
+import re
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +14,7 @@ import pytest
 from helmsite.config import SiteConfig
 from helmsite.render import build
 from helmsite.render.names import anchor
+from helmsite.render.text import HIDDEN, PICTURES, visible
 from tests.instance_source import (
     ANSWER,
     LINE,
@@ -38,6 +42,10 @@ pytestmark = pytest.mark.browser
 
 PAGE = f"runs/{RUN}/1.html"
 PHONE = {"width": 390, "height": 844}
+# The ends of each range of characters that matter to what is hidden and what may stay.
+CLASSES = [ord(c) for c in re.sub("-", "", f"{HIDDEN}{PICTURES}")]
+CLASSES += [0x300, 0x1FFF, 0x2100, 0xFDFF, 0xFE10, 0xFFDC, 0x10000, 0xDFFFF]
+CLASSES = [code for code in CLASSES if code > 0]
 
 
 @pytest.fixture(scope="session")
@@ -221,6 +229,39 @@ def test_white_space_bytes_and_special_tokens_can_be_told_apart(
     details.locator(".tok").nth(1).hover()
     least = "Token 2 of 9 “␣”: log-probability −40.94 or less"
     assert details.locator(".readout").inner_text().startswith(least)
+
+
+AWKWARD = [
+    *(chr(code) for edge in CLASSES for code in range(edge - 1, edge + 2)),
+    *"\u200c\u200d\ufe0e\ufe0f\u20e3" * 12,
+    *"\n\ta &<1日م中क\u0301❤😀👩©⏎",
+]
+
+
+def test_the_browser_shows_awkward_characters_as_pages_do(open_instances: Open) -> None:
+    rng = random.Random(7)
+    asked = ["".join(rng.choices(AWKWARD, k=rng.randint(1, 12))) for _ in range(3_000)]
+    asked += [
+        "日\ufe0f",
+        "😀\u200d\u200d",
+        "\n\ufe0f",
+        "\t\u200d",
+        "1\ufe0f\u20e3",
+        "\x7f\0",
+    ]
+    # A high and a low surrogate side by side are one character to a browser.
+    texts = [re.sub("[\ud800-\udbff]+(?=[\udc00-\udfff])", "", text) for text in asked]
+    points = open_instances().evaluate(
+        """texts => texts.map((text) => [...helmsite.shown(String.fromCodePoint(...text))]
+          .map((c) => c.codePointAt(0)))""",
+        [[ord(c) for c in text] for text in texts],
+    )
+    told = ["".join(map(chr, found)) for found in points]
+    expected = [html.unescape(re.sub("<[^>]*>", "", visible(text))) for text in texts]
+    expected = [e.replace("\n", "⏎\n").replace("\t", "⇥") for e in expected]
+    pairs = zip(texts, told, expected, strict=True)
+    assert [(t, got, must) for t, got, must in pairs if got != must] == []
+    assert sum(t == e for t, e in zip(texts, expected, strict=True)) > 20
 
 
 def test_tokens_of_a_scored_text_are_those_of_the_input(open_instances: Open) -> None:
