@@ -19,6 +19,7 @@ from helmsite.cli.options import one_line
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import TracebackType
+    from typing import Self
 
     from rich.progress import Task, TaskID
     from rich.text import Text
@@ -43,13 +44,11 @@ class Rate(TextColumn):
         return super().render(task)
 
 
-class Reporter:
-    """Shows each run with its rate and time left; sums up at the end."""
+class _Bar:
+    """A bar on a terminal, and lines above it or in a log."""
 
     def __init__(self, console: Console | None = None) -> None:
         self.console = console or Console(stderr=True)
-        self.made = self.kept = self.failed = self.asked = self.partial = 0
-        self.reason = ""  # why the first request that failed did so
         self._bar = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=None),
@@ -60,12 +59,8 @@ class Reporter:
             transient=True,
         )
         self._task: TaskID | None = None
-        self._line_due = 0.0
-        self._started = 0.0
-        self._counts = (0, 0)
-        self._known = 0
 
-    def __enter__(self) -> Reporter:
+    def __enter__(self) -> Self:
         if self.console.is_terminal:
             self._bar.start()
         return self
@@ -78,6 +73,25 @@ class Reporter:
     ) -> None:
         if self.console.is_terminal:
             self._bar.stop()
+
+    def _say(self, text: str) -> None:
+        """Print a line as it is: names from files are no markup and no commands."""
+        self.console.print(
+            one_line(text), highlight=False, markup=False, soft_wrap=True
+        )
+
+
+class Reporter(_Bar):
+    """Shows each run with its rate and time left; sums up at the end."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        super().__init__(console)
+        self.made = self.kept = self.failed = self.asked = self.partial = 0
+        self.reason = ""  # why the first request that failed did so
+        self._line_due = 0.0
+        self._started = 0.0
+        self._counts = (0, 0)
+        self._known = 0
 
     def planned(self, plan: Plan, asked: int, answered: int) -> None:
         """Start a run's bar where an earlier start left off."""
@@ -125,12 +139,6 @@ class Reporter:
             f"answered{note} ({took})"
         )
 
-    def _say(self, text: str) -> None:
-        """Print a line as it is: names from files are no markup and no commands."""
-        self.console.print(
-            one_line(text), highlight=False, markup=False, soft_wrap=True
-        )
-
     def _pace(self, done: int, asked: int) -> str:
         """Return how far a run is, how fast it goes and how long it will take."""
         rate = (done - self._known) / (time.monotonic() - self._started)
@@ -138,7 +146,7 @@ class Reporter:
         return f"  {done} of {asked} requests, {rate:.1f}/s, {left:.0f} s left"
 
 
-class BuildReporter:
+class BuildReporter(_Bar):
     """Shows what a build does: a bar with instances per second and the time left.
 
     Where there is no terminal, a line comes every ten seconds, so a short build says
@@ -146,35 +154,11 @@ class BuildReporter:
     """
 
     def __init__(self, console: Console | None = None) -> None:
-        self.console = console or Console(stderr=True)
-        self._bar = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=None),
-            MofNCompleteColumn(),
-            Rate(),
-            TimeRemainingColumn(compact=True),
-            console=self.console,
-            transient=True,
-        )
-        self._task: TaskID | None = None
+        super().__init__(console)
         self._what = ""
         self._began = time.monotonic()
         self._line_due = self._began + BUILD_LINE_EVERY_S
         self._forecast = ""
-
-    def __enter__(self) -> BuildReporter:
-        if self.console.is_terminal:
-            self._bar.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self.console.is_terminal:
-            self._bar.stop()
 
     def told(self, forecast: Forecast) -> None:
         """Take what the build expects; a terminal shows it at once, a log if it lasts."""
@@ -206,6 +190,3 @@ class BuildReporter:
         rate = done / took if took > 0 else 0.0
         left = f", {rate:.0f}/s, {(of - done) / rate:.0f} s left" if rate else ""
         return f"  {self._what}: {done:,} of {of:,}{left}"
-
-    def _say(self, text: str) -> None:
-        self.console.print(text, highlight=False, markup=False, soft_wrap=True)
