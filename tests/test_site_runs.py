@@ -106,6 +106,22 @@ def test_titles_breadcrumbs_and_the_search_tell_runs_apart(tmp_path: Path) -> No
     assert all(f'"{words}"' in index for words in inside)
 
 
+def test_the_search_keeps_the_brackets_of_what_tells_runs_apart(tmp_path: Path) -> None:
+    results = FakeResults(1, SCENARIOS[:1], 2)
+    (first,) = results.summaries
+    model = structs.replace(first.manifest.spec.model, settings={"mode": "f(a)"})
+    manifest = structs.replace(
+        first.manifest,
+        run_id=first.manifest.run_id.replace("r0", "r1"),
+        spec=structs.replace(first.manifest.spec, model=model),
+    )
+    results.summaries.append(structs.replace(first, manifest=manifest))
+    assert run_names(results.summaries)[manifest.run_id].title.endswith("f(a))")
+    build(results, tmp_path, SiteConfig())
+    index = (tmp_path / "static" / "search-index.js").read_text()
+    assert f'mode = f(a)","{manifest.run_id}"' in index
+
+
 # ---- Cells
 
 

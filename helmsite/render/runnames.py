@@ -18,10 +18,14 @@ if TYPE_CHECKING:
 
 
 class RunName(Record, frozen=True):
-    """A run's title; `differs` is what else than the method tells it from like runs."""
+    """A run's title, and `inside` of its brackets what tells it from like runs.
+
+    `differs` is that without the method.
+    """
 
     title: str
     differs: str = ""
+    inside: str = ""
 
 
 def title(manifest: Manifest) -> str:
@@ -40,7 +44,9 @@ def run_names(runs: Iterable[RunSummary]) -> dict[str, RunName]:
         for run, told in zip(found, _differences(found), strict=True):
             inside = ", ".join(t for t in told if t)
             named[run.manifest.run_id] = RunName(
-                f"{shared} ({inside})" if inside else shared, ", ".join(told[1:])
+                f"{shared} ({inside})" if inside else shared,
+                ", ".join(told[1:]),
+                inside,
             )
     return named
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from helmsite.render import formats, runnames
+from helmsite.render import formats
 from helmsite.render.sentences import scenario_title
 from helmsite.render.text import plain
 from helmsite.render.tokens import script_json
@@ -56,13 +56,12 @@ def script(
         manifest = run.manifest
         model = places.get(("model", manifest.card.name))
         scenario = places.get(("scenario", manifest.scenario.name))
-        title, href = frames.run_name(manifest).title, site.run(manifest.run_id)
+        called, href = frames.run_name(manifest), site.run(manifest.run_id)
         if model is None or scenario is None:
-            things.append(["run", title, manifest.run_id, href])
+            things.append(["run", called.title, manifest.run_id, href])
             continue
-        inside = title.removeprefix(runnames.title(manifest)).strip(" ()")
         usual = href == f"runs/{manifest.run_id}/index.html"
         address = [] if usual else [href]
-        lines.append([model, scenario, inside, manifest.run_id, *address])
+        lines.append([model, scenario, called.inside, manifest.run_id, *address])
     found = script_json({"things": things, "runs": lines})
     return f"helmsite.searchable({found});\n"
