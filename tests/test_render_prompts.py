@@ -13,7 +13,7 @@ from msgspec import structs
 from helmsite.query.rows import InstanceView, ReplyView, RequestView, TrialView
 from helmsite.render import samples
 from helmsite.render.articles import Articles
-from helmsite.render.prompts import KNOWN, SHORT
+from helmsite.render.prompts import KNOWN, SHORT, clip
 from helmsite.render.text import LONG
 from helmsite.render.theme import Theme
 from helmsite.schema import Completion, Decoding, Instance, Message, Request
@@ -137,6 +137,35 @@ def test_messages_link_to_the_input_too() -> None:
     assert "Read: <a href=#i-id1>input</a></pre>" in html
     assert "Messages sent <small>2</small>" in html
     assert "Prompt (not kept" not in html
+
+
+@pytest.mark.parametrize("before", ["Read: ", "y" * (LONG + 1)])
+def test_a_message_that_a_page_cannot_hold_names_a_file_that_is_there(
+    before: str,
+) -> None:
+    files: dict[str, str] = {}
+    articles = Articles(samples.summary("generation"), files.__setitem__)
+    said = f"{before}{TEXT}"
+    made = articles.article(asked("", messages=(Message("user", said),)))
+    (message,) = made.trials[0].requests[0].messages
+    assert bool(message.text.file) is (len(before) > LONG)
+    if message.text.file:
+        assert files[message.text.file] == said
+
+
+def test_a_long_text_is_stored_once_and_its_file_is_the_one_that_is_linked() -> None:
+    stored: list[str] = []
+
+    def store(text: str) -> str:
+        stored.append(text)
+        return "text/a.txt"
+
+    made = clip("x" * (LONG + 1), store)
+    assert made.file == "text/a.txt"
+    assert 'href="text/a.txt"' in made.html
+    assert stored == ["x" * (LONG + 1)]
+    assert clip("x" * LONG, store).file == ""
+    assert len(stored) == 1
 
 
 def test_messages_that_are_the_instances_are_not_repeated() -> None:

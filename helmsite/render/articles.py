@@ -280,7 +280,7 @@ class Articles:
     def _messages(self, messages: Iterable[Message]) -> tuple[Said, ...]:
         def shown(text: str) -> Clip:
             html, whole = self._prompts.without(text, self._above)
-            return Clip(html, len(text), "" if whole else text_name(text))
+            return Clip(html, len(text), "" if whole else self._store(text))
 
         return turns.messages(messages, shown)
 
