@@ -242,16 +242,16 @@ class InstancePages:
             self.index.add(each.view)
             for part in each.shared:
                 shared.setdefault(part.key, part)
+        slots = tuple(map(_slot, range(len(rendered))))
+        legend = any("data-l=" in each.html for each in rendered)
         page = runview.instances(
             manifest,
             self.frames,
             len(self.spans),
             (*self.spans[-1], self._run.n_instances),
-            (tuple(shared.values()), tuple(map(_slot, range(len(rendered))))),
+            (tuple(shared.values()), slots, legend),
             last,
         )
-        legend = any("data-l=" in each.html for each in rendered)
-        page = structs.replace(page, legend=legend)
         self.writer.write(page.frame.path, self._laid_out(page))
         self._tell(sum(not each.view.instance.perturbation for each in rendered))
         self._page, self._sizes = [], [0, self._sizes[1]]

@@ -137,10 +137,19 @@ def instances(
     frames: Frames,
     number: int,
     rows: tuple[int, int, int],
-    parts: tuple[tuple[Shared, ...], tuple[Markup, ...]],
+    parts: tuple[tuple[Shared, ...], tuple[Markup, ...], bool],
     last: bool,
 ) -> InstancesPage:
-    """Return a page of instances: rows (first, last, of all), shared parts and articles."""
+    """Return a page of instances.
+
+    Args:
+        manifest: the run's.
+        frames: those of its pages.
+        number: the page's, from 1.
+        rows: the first, the one after the last, and how many the run has.
+        parts: what articles share, the articles, and whether there is a legend to them.
+        last: whether no page follows.
+    """
     own = frame(manifest, frames, number)
     first, end, whole = rows
     of = "" if manifest.perturbations or whole < end else f" of {whole:,}"
@@ -154,7 +163,7 @@ def instances(
         following="" if last else f"{number + 1}.html",
         run=Link(frames.run_name(manifest).title, "index.html"),
         index="index.js",
-        legend=any("data-l=" in article for article in parts[1]),
+        legend=parts[2],
     )
 
 
