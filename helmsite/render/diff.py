@@ -50,8 +50,8 @@ def changes(first: str, second: str) -> Changes:
         for pair in _finer(block, first, second)
     ]
     return Changes(
-        _merged(first, (Span(a, b) for a, b, _, _ in pairs)),
-        _merged(second, (Span(c, d) for _, _, c, d in pairs)),
+        _whole(first, (Span(a, b) for a, b, _, _ in pairs)),
+        _whole(second, (Span(c, d) for _, _, c, d in pairs)),
     )
 
 
@@ -181,20 +181,18 @@ def _finer(block: Block, first: str, second: str) -> Iterator[Block]:
     yield from found
 
 
-def _merged(text: str, spans: Iterable[Span]) -> tuple[Span, ...]:
+def _whole(text: str, spans: Iterable[Span]) -> tuple[Span, ...]:
     """Return spans in order, none touching the next, none inside a visible character."""
-    found: list[Span] = []
-    for raw in spans:
-        start, end = raw
-        while 0 < start < len(text) and _joins(text, start):
-            start -= 1
-        while start < end < len(text) and _joins(text, end):
-            end += 1
-        if found and start <= found[-1].end:
-            start, end = found[-1].start, max(end, found[-1].end)
-            found.pop()
-        found.append(Span(start, end))
-    return tuple(found)
+    return united(_widened(text, start, end) for start, end in spans)
+
+
+def _widened(text: str, start: int, end: int) -> Span:
+    """Return a span without a part of a visible character at either end."""
+    while 0 < start < len(text) and _joins(text, start):
+        start -= 1
+    while start < end < len(text) and _joins(text, end):
+        end += 1
+    return Span(start, end)
 
 
 def _joins(text: str, place: int) -> bool:
