@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
+from msgspec import structs
 
 from helmsite.render import diff, formats, turns
 from helmsite.render.names import anchor
@@ -172,10 +173,8 @@ class Articles:
         own = iter(instance.messages)
         found = []
         for turn in turns.messages(instance.messages, self._clip):
-            if turn.kind != "call" and next(own).content == instance.input != "":
-                found.append(Said(turn.name, turn.text, "input", turn.extra))
-            else:
-                found.append(turn)
+            same = turn.kind != "call" and next(own).content == instance.input != ""
+            found.append(structs.replace(turn, kind="input") if same else turn)
         return tuple(found)
 
     def _trial(self, trial: TrialView, view: InstanceView) -> TrialBlock:

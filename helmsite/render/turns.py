@@ -10,6 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
+from msgspec import structs
 
 from helmsite.render.parts import Clip, Said
 from helmsite.render.text import plain
@@ -98,7 +99,7 @@ def _turns(item: Any, who: str, show: Show) -> Iterator[Said]:
         yield from _message(item, show)
     elif call := _call(item):
         turn = _called(who, call, show)
-        yield Said(turn.name, turn.text, turn.kind, _rest(item, call[2], show))
+        yield structs.replace(turn, extra=_rest(item, call[2], show))
     else:
         yield from _part(item, who, show)
 
@@ -130,11 +131,7 @@ def _message(item: dict[str, Any], show: Show) -> Iterator[Said]:
     rest = _rest(item, used, show)
     yield from found[:-1]
     last = found[-1]
-    yield (
-        Said(last.name, last.text, last.kind, last.extra)
-        if not rest
-        else Said(last.name, last.text, last.kind, _both(last.extra, rest))
-    )
+    yield structs.replace(last, extra=_both(last.extra, rest)) if rest else last
 
 
 def _both(first: Clip | None, second: Clip) -> Clip:
@@ -144,7 +141,7 @@ def _both(first: Clip | None, second: Clip) -> Clip:
 
 
 def _kind(turn: Said, kind: str) -> Said:
-    return turn if turn.kind else Said(turn.name, turn.text, kind, turn.extra)
+    return turn if turn.kind else structs.replace(turn, kind=kind)
 
 
 def _called(who: str, call: tuple[str, Any, set[str]], show: Show) -> Said:
