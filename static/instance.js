@@ -108,7 +108,7 @@
   }));
   const KEYS = { ArrowRight: 1, ArrowLeft: -1, Home: -Infinity, End: Infinity };
   const openTokens = (details) => {
-    if (details.dataset.drawn || !details.dataset.l) return;
+    if (details.dataset.drawn) return;
     details.dataset.drawn = "1";
     const nats = details.dataset.l.match(/../g).map((pair) => {
       const number = 64 * DIGITS.indexOf(pair[0]) + DIGITS.indexOf(pair[1]);

@@ -27,7 +27,7 @@ from helmsite.render.record import Mark
 from helmsite.render.runpages import PER_PAGE, InstancePages
 from helmsite.render.scoreindex import ScoreIndex, anchors, read
 from helmsite.render.theme import Theme
-from helmsite.render.tokens import LIMIT, confidence, tokens
+from helmsite.render.tokens import LIMIT, tokens
 from helmsite.render.verdicts import outcome
 from helmsite.schema import (
     Completion,
@@ -486,8 +486,6 @@ def test_a_completions_confidence_is_beside_it() -> None:
     )
     assert made is not None
     assert (made.total, made.mean, made.level) == ("&minus;2.00", "37 %", 3)
-    assert confidence(Completion("a")) is None
-    assert confidence(Completion("a", token_logprobs=(None, -2.0))) == -2.0
 
 
 def test_lengths_of_tokens_are_digits() -> None:

@@ -112,16 +112,11 @@ def _centinats(values: Sequence[float | None]) -> str:
         )
 
 
-def confidence(completion: Completion) -> float | None:
-    """Return the mean log-probability of a completion's tokens, None where unknown.
-
-    A log-probability above 0 counts as 0, one below -999 (or NaN) as -999.
-    """
-    known = [v for v in completion.token_logprobs or () if v is not None]
-    return _mean(known, sum(known)) if known else None
-
-
 def _mean(values: Sequence[float], total: float) -> float:
+    """Return the mean of log-probabilities, given their total.
+
+    One above 0 counts as 0, one below -999 (or NaN) as -999.
+    """
     if max(values) > 0 or not (total > -LOWEST):  # else they are all in range
         total = sum([min(v, 0.0) if v > -LOWEST else -LOWEST for v in values])
     return total / len(values)
