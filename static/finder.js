@@ -139,11 +139,7 @@
     if (before !== search.key && here) recall(state);
     if (!search.stopped || before !== search.key) goOn(state);
   };
-  const goOn = (state) => {
-    const tests = rows.tests(state, null);
-    const outcome = state.show ? new Set(rows.filter({ ...state, q: "" }).rows) : null;
-    return search.run((row) => (!outcome || outcome.has(row)) && tests.every((test) => test(row)));
-  };
+  const goOn = (state) => search.run(rows.matches(state));
   const tell = () => {
     if (!search.running) keep(rows.parse(params()).state);
     draw(true);

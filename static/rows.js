@@ -243,7 +243,7 @@
       const tests = trialsOf(state).map((t) => some(metric.values[t], (v) => code(metric, v) === wanted));
       return tests.length === 1 ? tests[0] : (row) => tests.some((test) => test(row));
     };
-    const tests = (state, found) => {
+    const tests = (state, found = null) => {
       const list = [];
       if (state.id) {
         const lower = remember("ids", () => ids.map((id) => id.toLowerCase()));
@@ -269,6 +269,12 @@
       if (found) list.push((row) => found.has(row));
       return list;
     };
+    // Whether a row matches, whatever a text search finds.
+    const matches = (state) => {
+      const list = tests(state);
+      if (state.show) list.push(outcomeTest(state));
+      return (row) => list.every((test) => test(row));
+    };
 
     // Returns the rows that match, in order; those whose id is just what was asked first.
     const filter = (state, found = null) => {
@@ -293,8 +299,8 @@
     let originals = 0;
     for (let row = 0; row < count; row += 1) if (!at(pert, row)) originals += 1;
     return {
-      index, count, originals, starts, metrics, judged, metricOf, choices, sorts, page, parse, filter, codes, tests,
-      dimensions: [...groups.keys()], valuesOf, means,
+      index, count, originals, starts, metrics, judged, metricOf, choices, sorts, page, parse, matches, filter, codes,
+      dimensions: [...groups.keys()], valuesOf,
       number: (name, row, state) => { const list = means(name, state); return list ? list[row] : NaN; },
       id: (row) => ids[row],
       pert: (row) => at(pert, row),
