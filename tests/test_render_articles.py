@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
@@ -27,7 +28,7 @@ from helmsite.render.record import Mark
 from helmsite.render.runpages import PER_PAGE, InstancePages
 from helmsite.render.scoreindex import ScoreIndex, anchors, read
 from helmsite.render.theme import Theme
-from helmsite.render.tokens import LIMIT, tokens
+from helmsite.render.tokens import BOUNDS, LIMIT, tokens
 from helmsite.render.verdicts import outcome
 from helmsite.schema import (
     Completion,
@@ -486,6 +487,20 @@ def test_a_completions_confidence_is_beside_it() -> None:
     )
     assert made is not None
     assert (made.total, made.mean, made.level) == ("&minus;2.00", "37 %", 3)
+
+
+def test_page_script_and_legend_tell_tokens_apart_at_the_same_bounds() -> None:
+    found = re.search(
+        r"const BOUNDS = (\[[^]]*\]);", THEME.static()["site.js"].decode()
+    )
+    assert found
+    assert tuple(json.loads(found[1])) == BOUNDS
+    module: Any = THEME.environment.get_template("parts.html").module
+    labels = re.findall(r"<b class=t(\d)>([^<]*)</b>", module.scale())
+    shares = [100 * math.exp(-bound) for bound in BOUNDS]
+    words = [f"{s:.0f} %" if s >= 1 else f"{s:.1g} %" for s in shares]
+    words[0] += " and up"
+    assert labels == [(str(n), word) for n, word in enumerate([*words, "less"])]
 
 
 def test_lengths_of_tokens_are_digits() -> None:

@@ -35,7 +35,7 @@ PARTING = re.compile("[\x00-\x1f\x7f\"%&'<=>|~;]")
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 LONGER = " "
 TABLE = DIGITS.encode().ljust(256, LONGER.encode())  # from a number to its digit
-BOUNDS = (0.05, 0.2, 0.5, 1, 2, 3, 5, 8)  # nats; the same as in static/instance.js
+BOUNDS = (0.05, 0.2, 0.5, 1, 2, 3, 5, 8)  # nats; also in instance.js and parts.html
 
 
 def script_json(value: object) -> str:
