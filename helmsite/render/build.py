@@ -239,10 +239,10 @@ def offered_by(
     found = {}
     for run in gathered.runs:
         run_id = run.manifest.run_id
-        first = f"{frames.map.data(run_id)}/run.json"
-        if first in runs[run_id].files:
-            folder = frames.map.data(run_id)
-            own = (p for p in runs[run_id].files if p.startswith(f"{folder}/"))
+        folder = f"{frames.map.data(run_id)}/"
+        own = [path for path in runs[run_id].files if path.startswith(folder)]
+        if own:
+            first = f"{folder}run.json"
             found[run_id] = tuple(sorted(own, key=lambda path: (path != first, path)))
     return found
 

@@ -61,7 +61,6 @@ class Made(NamedTuple):
 
     run_id: str
     record: RunRecord
-    offered: tuple[str, ...]
     warnings: tuple[str, ...]
     problems: tuple[str, ...]
     leaks: tuple[Leak, ...]
@@ -126,9 +125,7 @@ def render_run(job: Job, kit: Kit, theme: Theme, tell: Callable[[int], None]) ->
         )
     key = "" if warnings else job.key
     record = RunRecord(key, len(pages.index), writer.files, checked.outward)
-    return Made(
-        manifest.run_id, record, offered, warnings, tuple(problems), tuple(writer.leaks)
-    )
+    return Made(manifest.run_id, record, warnings, tuple(problems), tuple(writer.leaks))
 
 
 def write_run(
