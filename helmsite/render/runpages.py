@@ -114,12 +114,11 @@ def render_run(job: Job, kit: Kit, theme: Theme, tell: Callable[[int], None]) ->
     if is_shown(job.run):
         instances = kit.reader.instances(manifest.run_id)
     pages = InstancePages(job.run, theme, job.frames, writer, tell)
-    write_run(page, pages, instances, offered)
+    script = write_run(page, pages, instances, offered)
     folder = site.run(manifest.run_id).rpartition("/")[0]
     checked = check_pages(writer.pages, writer.files, f"{folder}/")
     problems = [*checked.problems]
-    if f"{folder}/index.js" in writer.files:
-        script = (kit.root / folder / "index.js").read_text(encoding="utf-8")
+    if script:
         problems += check_index(
             f"{folder}/index.js", script, writer.pages, writer.files
         )
@@ -133,17 +132,21 @@ def write_run(
     pages: InstancePages,
     instances: Iterable[InstanceView],
     offered: tuple[str, ...] = (),
-) -> None:
-    """Write a run's pages of instances, its score index and its page."""
+) -> str:
+    """Write a run's pages of instances, its score index and its page; return the index.
+
+    It is '' where the site shows no instance of the run.
+    """
     for each in instances:
         pages.add(each)
     pages.finish()
-    view = runview.run(page, pages.frames, pages.spans, offered)
+    view, script = runview.run(page, pages.frames, pages.spans, offered), ""
     if pages.spans:
         folder, script = view.frame.path.rpartition("/")[0], pages.index.script()
         pages.writer.write(f"{folder}/index.js", script)
         view = structs.replace(view, index_bytes=len(script))
     pages.writer.write(view.frame.path, pages.theme.render("run.html", view))
+    return script
 
 
 class _Rendered(NamedTuple):
