@@ -500,6 +500,15 @@ READERS: dict[str, Callable[[Archive, str], object]] = {
 }
 
 
+PAGES: dict[str, tuple[Callable[[Results, Manifest], object], ...]] = {
+    "requests": (
+        lambda found, made: found.run(made.run_id),
+        lambda found, made: found.scenario(made.scenario.name),
+    ),
+    "instances": (lambda found, made: found.scenario(made.scenario.name),),
+}
+
+
 @pytest.mark.parametrize("harm", SPOILT)
 def test_a_spoilt_table_is_named_wherever_it_is_read(root: Path, harm: str) -> None:
     name, edit = SPOILT[harm]
@@ -520,6 +529,22 @@ def test_a_spoilt_table_is_named_wherever_it_is_read(root: Path, harm: str) -> N
             list(found.instances(made.run_id))
         with pytest.raises(ArchiveError, match="is damaged"):
             found.instance(made.run_id, "id0")
+
+
+@pytest.mark.parametrize(
+    "harm", [h for h, (name, _) in SPOILT.items() if name in PAGES]
+)
+def test_a_page_that_shows_a_spoilt_row_names_its_file(root: Path, harm: str) -> None:
+    """A run's page shows the first reply, a scenario's its instance too."""
+    name, edit = SPOILT[harm]
+    made = Archive(root).write_run(*small())
+    archive = spoil(root, made, name, edit)
+    where = f"{layout.run_path(made)}/{name}.parquet"
+    with Results(archive, SiteConfig(), None) as found:
+        for ask in PAGES[name]:
+            with pytest.raises(ArchiveError, match="is damaged") as caught:
+                ask(found, made)
+            assert where in caught.value.message
 
 
 @pytest.mark.parametrize("name", READERS)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from helmsite.schema import FileFacts
 
 _BATCH = 1000
-_ROWS, _BYTES = 1000, 4 << 20
+ROWS, _BYTES = 1000, 4 << 20
 _BUFFER = 1 << 18
 
 Item = TypeVar("Item")
@@ -114,7 +114,7 @@ def _ways(store: Store) -> dict[str, Any]:
     return {"pre_buffer": store.local is None, "buffer_size": _BUFFER}
 
 
-def pieces(store: Store, source: Source, count: int = _ROWS) -> Iterator[pa.Table]:
+def pieces(store: Store, source: Source, count: int = ROWS) -> Iterator[pa.Table]:
     """Yield a file's rows in order, at most `count` at a time, fewer of long ones.
 
     Memory stays flat, see `_ways`.
@@ -131,14 +131,19 @@ def pieces(store: Store, source: Source, count: int = _ROWS) -> Iterator[pa.Tabl
 
 
 def stream(
-    store: Store, source: Source, decode: Callable[[pa.Table], Iterable[Item]]
+    store: Store,
+    source: Source,
+    decode: Callable[[pa.Table], Iterable[Item]],
+    count: int = ROWS,
 ) -> Iterator[Item]:
     """Yield the rows of a file as records; those of a piece are held at a time.
+
+    A piece has at most `count` rows.
 
     Raises:
         ArchiveError: the file is damaged; names it.
     """
-    for piece in pieces(store, source):
+    for piece in pieces(store, source, count):
         yield from decoded(store.show(source.path), decode(piece))
 
 

@@ -8,7 +8,7 @@ from helmsite.archive import layout, manifests, reading, rows, staging, tables
 from helmsite.errors import ArchiveError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -43,11 +43,6 @@ class RunFiles:
         self._path = path
         self.manifest = manifest
 
-    @property
-    def where(self) -> str:
-        """The run's folder, for messages."""
-        return self._store.show(self._path)
-
     def file(self, name: str) -> str:
         """Return where a table's Parquet file stands: a path, or a path in the store."""
         return self._store.path(self._source(name).path)
@@ -56,60 +51,62 @@ class RunFiles:
         """Return a table, or some of its columns."""
         return reading.table(self._store, self._source(name), columns)
 
-    def rows_of(self, name: str, instance_id: str) -> pa.Table:
-        """Return the rows of a table about an instance, in any version; holds few others."""
-        return reading.of_instance(self._store, self._source(name), instance_id)
+    def rows_of(self, name: str, instance_id: str) -> Iterator[Any]:
+        """Yield the rows about an instance, in any version, as records.
+
+        The file is read at once and few other rows are held; only these are decoded.
+        """
+        source = self._source(name)
+        found = reading.of_instance(self._store, source, instance_id)
+        return reading.decoded(self._store.show(source.path), self._decode(name)(found))
 
     def instances(self) -> Iterator[Instance]:
         """Yield the instances by position; a few megabytes are held at a time."""
-        return self._stream("instances", rows.read_instances)
+        return self._stream("instances")
 
     def replies(self) -> Iterator[Reply]:
         """Yield the replies in the order of the instances; few are held at a time."""
-        default = self.manifest.spec.adapter.decoding
-        return self._stream("requests", lambda t: rows.read_replies(t, default))
+        return self._stream("requests")
 
     def scores(self) -> Iterator[Score]:
         """Yield the scores in the order of the instances; few are held at a time."""
-        return self._stream("scores", rows.read_scores)
+        return self._stream("scores")
 
     def asked(self) -> Iterator[list[Reply]]:
         """Yield the replies to each request together, in the order of the instances."""
-        default = self.manifest.spec.adapter.decoding
-        return self._bundles(
-            "requests", lambda t: rows.read_replies(t, default), REQUEST
-        )
+        return self._bundles("requests", REQUEST)
 
     def judged(self) -> Iterator[list[Score]]:
         """Yield the scores of each reply, or instance and trial, together, in order."""
-        return self._bundles("scores", rows.read_scores, JUDGED)
+        return self._bundles("scores", JUDGED)
 
     def stats(self) -> Iterator[Stat]:
         """Yield the aggregates."""
-        return self._stream("stats", rows.read_stats)
+        return self._stream("stats")
 
     def first_reply(self) -> Reply | None:
         """Return the first reply, decoded alone; None if there is none."""
-        default = self.manifest.spec.adapter.decoding
-        source = self._source("requests")
-        first = reading.pieces(self._store, source, 1)
-        found = rows.read_replies(
-            next(first, tables.REQUESTS.schema.empty_table()), default
-        )
-        return next(found, None)
+        return next(self._stream("requests", 1), None)
 
-    def _stream(
-        self, name: str, decode: Callable[[pa.Table], Iterable[Any]]
-    ) -> Iterator[Any]:
-        return reading.stream(self._store, self._source(name), decode)
+    def _stream(self, name: str, count: int = reading.ROWS) -> Iterator[Any]:
+        source, decode = self._source(name), self._decode(name)
+        return reading.stream(self._store, source, decode, count)
 
-    def _bundles(
-        self,
-        name: str,
-        decode: Callable[[pa.Table], Iterable[Any]],
-        same: tuple[str, ...],
-    ) -> Iterator[list[Any]]:
-        return reading.bundles(self._store, self._source(name), decode, same)
+    def _bundles(self, name: str, same: tuple[str, ...]) -> Iterator[list[Any]]:
+        source, decode = self._source(name), self._decode(name)
+        return reading.bundles(self._store, source, decode, same)
+
+    def _decode(self, name: str) -> Callable[[pa.Table], Iterator[Any]]:
+        """Return what makes records of a table's rows; they may be damaged."""
+        if name == "requests":
+            default = self.manifest.spec.adapter.decoding
+            return lambda table: rows.read_replies(table, default)
+        known: dict[str, Callable[[pa.Table], Iterator[Any]]] = {
+            "instances": rows.read_instances,
+            "scores": rows.read_scores,
+            "stats": rows.read_stats,
+        }
+        return known[name]
 
     def _source(self, name: str) -> Source:
         table = tables.known(name)

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 from msgspec import structs
 
-from helmsite.archive import rows as archived
-from helmsite.archive.reading import decoded
 from helmsite.query.index import newest
 from helmsite.query.rows import Cell, Part
 from helmsite.query.sql import query
@@ -65,9 +63,7 @@ def completed(
         if first is None:
             continue
         request = first.request
-        where = f"{archive.root}, run {run.manifest.run_id},"
-        table = files.rows_of("instances", request.instance_id)
-        known: list[Instance] = list(decoded(where, archived.read_instances(table)))
+        known: list[Instance] = list(files.rows_of("instances", request.instance_id))
         own = [i for i in known if i.perturbation == request.perturbation]
         return structs.replace(
             page,

@@ -6,8 +6,6 @@ from itertools import chain, groupby, islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from helmsite.archive import rows as archived
-from helmsite.archive.reading import decoded
 from helmsite.archive.runs import JUDGED
 from helmsite.query.rows import InstanceView, ReplyView, RequestView, TrialView
 
@@ -38,21 +36,18 @@ def instance_views(run: RunFiles) -> Iterator[InstanceView]:
 
 def one_instance(run: RunFiles, instance_id: str) -> tuple[InstanceView, ...]:
     """Return an instance and its perturbed versions; none if the run has no such id."""
-    instances, requests, scores = (
-        run.rows_of(name, instance_id) for name in ("instances", "requests", "scores")
-    )
-    if not len(instances):
+    instances: list[Instance] = list(run.rows_of("instances", instance_id))
+    if not instances:
         return ()
-    adapter = run.manifest.spec.adapter
-    own = list(decoded(run.where, archived.read_replies(requests, adapter.decoding)))
-    judged = decoded(run.where, archived.read_scores(scores))
+    own: list[Reply] = list(run.rows_of("requests", instance_id))
+    judged: Iterator[Score] = run.rows_of("scores", instance_id)
     others = list(islice(run.replies(), SAMPLE))
     return tuple(
         _joined(
-            decoded(run.where, archived.read_instances(instances)),
+            instances,
             _bundled(own, attrgetter("request.key")),
             _bundled(judged, attrgetter(*JUDGED)),
-            Shared(adapter, [*others, *own]),
+            Shared(run.manifest.spec.adapter, [*others, *own]),
         )
     )
 
