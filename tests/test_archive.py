@@ -13,7 +13,6 @@ from urllib.parse import unquote
 import fsspec
 import pyarrow.parquet as pq
 import pytest
-from moto.server import ThreadedMotoServer
 from msgspec import structs
 
 from helmsite.archive import Archive, catalogue, layout
@@ -23,18 +22,7 @@ from helmsite.schema import MetricFacts, PublishedStat, Score, Stat
 from tests.archive_cases import FACTS, catalogued, manifest, small
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from helmsite.archive.store import Store
-
-
-@pytest.fixture(scope="session")
-def s3_server() -> Iterator[str]:
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import fsspec
 import pytest
 from click.testing import CliRunner, Result
-from moto.server import ThreadedMotoServer
 
 from helmsite.cli import destination, main
 from helmsite.cli.destination import LISTING, Destination
@@ -23,7 +22,7 @@ from helmsite.render.output import MARKER
 from helmsite.render.record import Mark, SiteRecord, encode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
 FIRST = {
@@ -38,15 +37,6 @@ FIRST = {
     "data/runs/r1/run.json": "{}",
     ".nojekyll": "",
 }
-
-
-@pytest.fixture(scope="module")
-def s3_server() -> Iterator[str]:
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import fsspec
 import pytest
 from click.testing import CliRunner
-from moto.server import ThreadedMotoServer
 from msgspec import structs
 
 from helmsite.archive import Archive
@@ -29,7 +28,7 @@ from tests.archive_cases import small
 from tests.workflow import INSTALL, ROOT, Forge, Outcome, load
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
 Tree = dict[str, bytes]
@@ -548,15 +547,6 @@ def test_an_archive_as_an_artifact_grows_from_evaluation_to_evaluation(
     assert len(list(forge.artifacts.iterdir())) == 3
 
 
-@pytest.fixture(scope="module")
-def s3_server() -> Iterator[str]:
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
-
-
 @pytest.fixture
 def bucket(s3_server: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """A new bucket; the endpoint is the runner's, the keys are the repository's secrets."""
@@ -564,7 +554,6 @@ def bucket(s3_server: str, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AN-ID-0f-a-t3st")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "sEcr3t-0f-th3-t3st")
     name = f"b{uuid.uuid4().hex[:16]}"
-    fsspec.get_filesystem_class("s3").clear_instance_cache()  # of another server
     fsspec.filesystem("s3").mkdir(name)
     return f"s3://{name}"
 

@@ -24,6 +24,8 @@ from helmsite.errors import ArchiveError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from helmsite.errors import HelmsiteError
+
 
 UNSOUND = (
     pa.ArrowException, msgspec.MsgspecError, OSError, EOFError, LookupError, TypeError,
@@ -36,15 +38,8 @@ class Store:
 
     def __init__(self, root: str | Path, options: Mapping[str, Any]) -> None:
         self.root = str(root)
-        try:
-            self._fs, base = fsspec.core.url_to_fs(self.root, **options)
-        except (ImportError, ValueError) as error:
-            scheme = self.root.split("://", 1)[0]
-            raise ArchiveError(
-                f"Cannot open the archive {self.root}: {error}",
-                f"For {scheme}:// install its fsspec package, for S3: pip install 'helmsite[s3]'.",
-            ) from error
-        self._base = str(base).rstrip("/")
+        what = f"the archive {self.root}"
+        self._fs, self._base = connect(self.root, options, what, ArchiveError)
         self.local = (
             Path(self._base or "/") if isinstance(self._fs, LocalFileSystem) else None
         )
@@ -178,7 +173,7 @@ class Store:
                     shutil.rmtree(target)
                 else:
                     target.unlink(missing_ok=True)
-                _prune(target.parent, self.local)
+                prune(target.parent, self.local)
                 return
             self._fs.invalidate_cache()
             if self._fs.exists(path):
@@ -220,7 +215,27 @@ class Store:
             yield
 
 
-def _prune(folder: Path, root: Path) -> None:
+def connect(
+    url: str, options: Mapping[str, Any], what: str, failure: type[HelmsiteError]
+) -> tuple[Any, str]:
+    """Return the file system of an address and the path in it.
+
+    Raises:
+        HelmsiteError: a `failure` that says that `what` cannot be opened, and what to
+            install.
+    """
+    try:
+        system, base = fsspec.core.url_to_fs(url, **options)
+    except (ImportError, ValueError) as error:
+        scheme = url.split("://", 1)[0]
+        raise failure(
+            f"Cannot open {what}: {error}",
+            f"For {scheme}:// install its fsspec package, for S3: pip install 'helmsite[s3]'.",
+        ) from error
+    return system, str(base).rstrip("/")
+
+
+def prune(folder: Path, root: Path) -> None:
     """Delete folders that have become empty, below the root."""
     while folder != root and folder.is_relative_to(root):
         try:
@@ -238,11 +253,9 @@ def problems(doing: str) -> Iterator[None]:
     except ArchiveError:
         raise
     except Exception as error:
-        if not (isinstance(error, OSError) or _is_cloud(error)):
+        if not (isinstance(error, OSError) or is_cloud(error)):
             raise
-        raise ArchiveError(
-            f"Cannot {doing}: {_reason(error)}.", _hint(error)
-        ) from error
+        raise ArchiveError(f"Cannot {doing}: {reason(error)}.", _hint(error)) from error
 
 
 @contextmanager
@@ -261,13 +274,15 @@ def damage(where: str) -> Iterator[None]:
         ) from error
 
 
-def _is_cloud(error: Exception) -> bool:
+def is_cloud(error: Exception) -> bool:
+    """Return whether an error is of a library that speaks to an object store."""
     return type(error).__module__.partition(".")[0] in {
-        "botocore", "aiobotocore", "aiohttp", "gcsfs", "adlfs", "azure",
+        "botocore", "aiobotocore", "aiohttp", "gcsfs", "adlfs", "azure", "google",
     }  # fmt: skip
 
 
-def _reason(error: Exception) -> str:
+def reason(error: Exception) -> str:
+    """Return why a disk or a store did not do something, in words."""
     number = getattr(error, "errno", None)
     return os.strerror(number) if number else str(error) or type(error).__name__
 

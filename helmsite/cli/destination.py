@@ -7,16 +7,18 @@ import os
 import time
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from helmsite.archive.store import connect, is_cloud, prune, reason
 from helmsite.errors import BuildError
 from helmsite.render.output import open_regular
 from helmsite.schema import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from io import BufferedReader
 
     from helmsite.render.record import Mark
 
@@ -39,7 +41,6 @@ KINDS = {
     ".xml": "application/xml; charset=utf-8",
 }
 STAMPS = ("ETag", "etag", "md5Hash", "content_md5", "generation", "mtime", "created")
-CLOUDS = {"botocore", "aiobotocore", "aiohttp", "gcsfs", "adlfs", "azure", "google"}
 
 
 class Listed(Record, frozen=True, array_like=True):
@@ -70,7 +71,6 @@ class Destination:
     """
 
     def __init__(self, url: str) -> None:
-        from fsspec.core import url_to_fs
         from fsspec.implementations.local import LocalFileSystem
 
         self.url = url.rstrip("/")
@@ -86,15 +86,7 @@ class Destination:
                 "Give them in the environment (AWS_ACCESS_KEY_ID, ...) or in fsspec's "
                 "configuration; addresses end up in logs.",
             )
-        try:
-            self._fs, base = url_to_fs(self.url or url)
-        except (ImportError, ValueError) as error:
-            scheme = url.split("://", 1)[0]
-            raise BuildError(
-                f"Cannot open {url}: {error}",
-                f"For {scheme}:// install its fsspec package, for S3: pip install 'helmsite[s3]'.",
-            ) from error
-        self._base = str(base).rstrip("/")
+        self._fs, self._base = connect(self.url or url, {}, url, BuildError)
         self.local = Path(self._base) if isinstance(self._fs, LocalFileSystem) else None
 
     def present(self) -> dict[str, Present]:
@@ -137,11 +129,13 @@ class Destination:
         """
         source = site / path
         with opened(site, path) as file:
-            data = file.read(WHOLE) if mark.size <= WHOLE else b""
-            known = hashlib.sha256(data)
-            while chunk := file.read(1 << 20):
-                known.update(chunk)
-        if known.hexdigest() != mark.sha256:
+            if mark.size <= WHOLE:
+                data = file.read(WHOLE + 1)  # one that has grown has another digest
+                known = hashlib.sha256(data).hexdigest()
+            else:
+                data = b""
+                known = hashlib.file_digest(file, "sha256").hexdigest()
+        if known != mark.sha256:
             raise BuildError(
                 f"{source} is not what the build has written there.",
                 "Build the site anew; what is already published stays.",
@@ -172,7 +166,7 @@ class Destination:
             except FileNotFoundError:
                 return
             if self.local is not None:
-                _prune(Path(self._path(path)).parent, self.local)
+                prune(Path(self._path(path)).parent, self.local)
 
     def _path(self, path: str) -> str:
         return f"{self._base}/{path}"
@@ -195,8 +189,12 @@ class Destination:
             target = Path(self._path(path))
             target.parent.mkdir(parents=True, exist_ok=True)
             beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-            beside.write_bytes(data)
-            beside.replace(target)
+            try:
+                beside.write_bytes(data)
+                beside.replace(target)
+            except OSError:
+                beside.unlink(missing_ok=True)
+                raise
         elif isinstance(content, bytes):
             self._fs.pipe_file(self._path(path), content, **self._headers(path))
         else:
@@ -221,13 +219,11 @@ class Destination:
         except BuildError:
             raise
         except Exception as error:
-            cloud = type(error).__module__.partition(".")[0] in CLOUDS
-            if not (isinstance(error, OSError | NotImplementedError) or cloud):
+            known = isinstance(error, OSError | NotImplementedError) or is_cloud(error)
+            if not known:
                 raise
-            number = getattr(error, "errno", None)
-            why = os.strerror(number) if number else str(error) or type(error).__name__
             raise BuildError(
-                f"Cannot {verb} {where}: {why}.",
+                f"Cannot {verb} {where}: {reason(error)}.",
                 "Check the address, your credentials and the connection, then publish "
                 "again: what was uploaded is not uploaded twice.",
             ) from error
@@ -243,7 +239,7 @@ def _has_credentials(scheme: str, rest: str) -> bool:
     return bool(at and not is_container) or "?" in rest
 
 
-def opened(site: Path, path: str) -> IO[bytes]:
+def opened(site: Path, path: str) -> BufferedReader:
     """Open a file of a site for reading; nothing is reached through a link.
 
     Raises:
@@ -265,12 +261,11 @@ def opened(site: Path, path: str) -> IO[bytes]:
     return file
 
 
-def _digest(file: IO[bytes], name: str) -> str:
+def _digest(file: BufferedReader, name: str) -> str:
     with file:
-        known = hashlib.new(name, usedforsecurity=False)
-        while chunk := file.read(1 << 20):
-            known.update(chunk)
-    return known.hexdigest()
+        return hashlib.file_digest(
+            file, lambda: hashlib.new(name, usedforsecurity=False)
+        ).hexdigest()
 
 
 def _stamp(facts: Mapping[str, Any]) -> str:
@@ -283,12 +278,3 @@ def _may_pass(error: BaseException | None) -> bool:
     return not isinstance(
         error, PermissionError | FileNotFoundError | NotImplementedError
     )
-
-
-def _prune(folder: Path, root: Path) -> None:
-    while folder != root and folder.is_relative_to(root):
-        try:
-            folder.rmdir()
-        except OSError:
-            return
-        folder = folder.parent

@@ -13,7 +13,7 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from helmsite.render.output import CHUNK, MARKER, leaks, open_regular
+from helmsite.render.output import MARKER, TEXTS, leaks, open_regular
 from helmsite.render.record import Mark, SiteRecord, decode
 from helmsite.render.workers import cores
 
@@ -128,17 +128,16 @@ class Earlier:
             opened = open_regular(self.root / path)
             if opened is None:
                 return False, []
-            known, kept = hashlib.sha256(), []
             with opened:
-                while chunk := opened.read(CHUNK):
-                    known.update(chunk)
-                    kept += [chunk] if self._inspector is not None else []
+                if self._inspector is None or not path.endswith(TEXTS):
+                    known = hashlib.file_digest(opened, "sha256").hexdigest()
+                    return known == mark.sha256, []
+                text = opened.read()
         except OSError:
             return False, []
-        good = known.hexdigest() == mark.sha256
-        if not good or self._inspector is None:
-            return good, []
-        return good, leaks(path, b"".join(kept), self._inspector)
+        if hashlib.sha256(text).hexdigest() != mark.sha256:
+            return False, []
+        return True, leaks(path, text, self._inspector)
 
 
 def _marker(out: Path) -> bytes:

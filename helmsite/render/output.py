@@ -11,7 +11,7 @@ import secrets
 import shutil
 import stat
 import time
-from typing import IO, TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from helmsite.errors import BuildError
 from helmsite.render.links import scan
@@ -19,6 +19,7 @@ from helmsite.render.record import Mark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from io import BufferedReader
     from pathlib import Path
 
     from helmsite.render.links import Scan
@@ -193,7 +194,7 @@ def _put(target: Path, raw: bytes) -> None:
         beside.replace(target)
 
 
-def open_regular(source: Path) -> IO[bytes] | None:
+def open_regular(source: Path) -> BufferedReader | None:
     """Open a regular file for reading; None where it is a link or anything else."""
     if source.is_symlink():
         return None
