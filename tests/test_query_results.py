@@ -305,6 +305,16 @@ def test_configured_groups_keep_their_order(archive):
     assert (rest.name, len(rest.scenarios)) == ("all", 4)
 
 
+def test_an_entry_that_cannot_be_read_is_told_of(archive):
+    make_run(archive, "boolq", "a", [1])
+    group = GroupConfig("QA", ("boolq", "mmlu:law"))
+    with (
+        results(archive, groups={"qa": group}) as found,
+        pytest.raises(ConfigError, match="Cannot read the scenario 'mmlu:law'"),
+    ):
+        found.groups()
+
+
 def test_complete_configurations_need_no_rest(archive):
     make_run(archive, "boolq", "a", [1])
     with results(archive, groups={"all": GroupConfig("My all", ("boolq",))}) as found:

@@ -159,7 +159,7 @@ def test_a_bar_is_drawn_by_two_classes_within_its_line() -> None:
 
 
 def cells(*values: tuple[str, str, str]) -> list[list[CellView]]:
-    return [[CellView(t, sort=v, exact=v, counted=n)] for t, v, n in values]
+    return [[CellView(t, sort=v, counted=n)] for t, v, n in values]
 
 
 def test_a_cell_has_its_exact_number_only_where_its_text_does_not_tell() -> None:

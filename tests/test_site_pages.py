@@ -432,14 +432,26 @@ def test_one_size_makes_no_chart(tmp_path: Path) -> None:
 
 
 def test_labels_of_a_crowded_chart_do_not_cover_each_other() -> None:
-    points = [Point(f"Model {n}", "x.html", 1e9 + n, 0.5) for n in range(30)]
-    points.append(Point("Far <away>", "y.html", 1e6, 1e300))
-    points.append(Point("Small", "y.html", 1e7, 0.1, low=0.0, high=0.2))
+    points = [Point(f"Model {n}", "x.html", 0.5, size=1e9 + n) for n in range(30)]
+    points.append(Point("Far <away>", "y.html", 1e300, size=1e6))
+    points.append(Point("Small", "y.html", 0.1, 0.0, 0.2, size=1e7))
     chart = scatter(points, EXACT, "Title")
     assert chart.count('<circle class="dot"') == 31
     assert chart.count('class="point"') == 2
     assert "Far" not in chart
     assert scatter(points[:1] * 3, EXACT, "Title") == ""
+
+
+def test_an_interval_that_no_scale_holds_changes_no_chart_by_size() -> None:
+    metric = structs.replace(EXACT, format="number")
+    other = Point("Large", "y.html", 2.0, 1.5, 2.5, size=2e9)
+    wild = Point("Small", "x.html", 1.0, -1e300, 900.0, size=1e9)
+    charts = [
+        scatter([p, other], metric, "Title")
+        for p in (wild, structs.replace(wild, low=None, high=None))
+    ]
+    assert charts[0] == charts[1]
+    assert charts[0].count('class="reach') == 1
 
 
 def test_the_example_has_its_completion_and_what_was_right(tmp_path: Path) -> None:

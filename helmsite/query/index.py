@@ -11,7 +11,7 @@ from msgspec import structs
 from helmsite.errors import ConfigError, suggest
 from helmsite.query.rows import Column, Group
 from helmsite.query.sql import query
-from helmsite.schema import MetricFacts, parse_entry
+from helmsite.schema import MetricFacts, matches_entry, parse_entry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -96,7 +96,9 @@ class Index:
         for scenario, _, split, _, _, n_asked, _ in rows:
             before = sizes[scenario].get(split, 0)
             sizes[scenario][split] = max(n_asked, before)
-        self.splits = {name: self._split(name, sizes[name]) for name in sizes}
+        self.splits = {
+            name: facts.split(sizes[name]) for name, facts in self.scenarios.items()
+        }
 
     def _entries(self) -> pa.Table:
         rows = list(self.manifests.values())
@@ -117,13 +119,6 @@ class Index:
     def _pinned(self, scenario: str) -> str:
         pinned = self.site.pinned_methods
         return pinned.get(scenario) or pinned.get(base_name(scenario)) or "any"
-
-    def _split(self, scenario: str, sizes: dict[str, int]) -> str:
-        """Return the scenario's main split, or the one with most observations."""
-        main = self.scenarios[scenario].main_split
-        if main in sizes or not sizes:
-            return main
-        return max(sorted(sizes), key=lambda split: sizes[split])
 
     def main_metric(self, scenario: str) -> MetricFacts | None:
         """Return the metric that a scenario is known by.
@@ -210,13 +205,16 @@ class Index:
         return [name for name, f in self.scenarios.items() if group in f.groups]
 
     def _matching(self, entries: Iterable[str]) -> list[str]:
-        """Return the scenarios that a group's entries stand for, in their order."""
+        """Return the scenarios that a group's entries stand for, in their order.
+
+        Raises:
+            ConfigError: an entry cannot be read.
+        """
         found: dict[str, None] = {}
         for entry in entries:
-            wanted, parameters = parse_entry(entry)
+            parse_entry(entry)
             for scenario in sorted(self.scenarios):
-                name, own = _parsed(scenario)
-                if name == wanted and parameters.items() <= own.items():
+                if matches_entry(entry, scenario):
                     found[scenario] = None
         return list(found)
 
@@ -264,11 +262,3 @@ def _informed(card: ModelCard, known: tuple[Contamination, ...]) -> ModelCard:
 
 def _by_title(item: tuple[str, ScenarioFacts]) -> tuple[str, str]:
     return (item[1].title or item[0]).casefold(), item[0]
-
-
-def _parsed(scenario: str) -> tuple[str, dict[str, str]]:
-    """Return name and parameters of an archived scenario; any name can be archived."""
-    try:
-        return parse_entry(scenario)
-    except ConfigError:
-        return scenario, {}

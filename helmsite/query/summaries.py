@@ -61,6 +61,13 @@ class Summaries:
         """Every scenario's main number for every model."""
         return board.rows(self._connection, self._index, self.main_columns, None)
 
+    def main_cells(self, scenario: str) -> dict[str, Cell]:
+        """Return each model's main number on a scenario, without a run for some."""
+        place = self.main_places.get(scenario)
+        if place is None:
+            return {}
+        return {row.card.name: row.cells[place] for row in self.everything}
+
     @cached_property
     def lines(self) -> dict[str, int]:
         """Which line of `everything` is a model's."""
@@ -85,12 +92,6 @@ class Summaries:
         }
 
     @cached_property
-    def firsts(self) -> dict[str, board.Lines]:
-        """Each model's main number, scenario by scenario, be it without a value."""
-        first = {name: columns[:1] for name, columns in self.offered.items()}
-        return board.tables(self._connection, first)
-
-    @cached_property
     def by_run(self) -> dict[str, board.Lines]:
         """Every number of every run, scenario by scenario."""
         return board.tables(self._connection, self.offered, by_run=True)
@@ -106,10 +107,10 @@ class Summaries:
     @cached_property
     def mains(self) -> dict[str, Cell]:
         """The main number of every run, also of those that fill no cell."""
-        columns = {column.scenario.name: (column,) for column in self.main_columns}
         found: dict[str, Cell] = {}
-        for name, lines in board.tables(self._connection, columns, by_run=True).items():
-            board.compare(lines.values(), columns[name])
+        for name, runs in self.by_run.items():
+            lines = {run_id: line[:1] for run_id, line in runs.items()}
+            board.compare(lines.values(), self.offered[name][:1])
             found |= {run_id: line[0] for run_id, line in lines.items()}
         return found
 
@@ -117,7 +118,8 @@ class Summaries:
         self, scenario: str
     ) -> tuple[tuple[Column, ...], tuple[LeaderboardRow, ...]]:
         """Return a scenario's columns and lines; all numbers of a line are of one run."""
-        chosen = {model: line[0] for model, line in self.firsts[scenario].items()}
+        mains = self.main_cells(scenario)
+        chosen = {model: cell for model, cell in mains.items() if cell.run_id}
         runs = self.by_run[scenario]
         return board.scenario_rows(self._index, self.offered[scenario], chosen, runs)
 
@@ -175,19 +177,16 @@ class Summaries:
     def scenario(self, facts: ScenarioFacts, groups: Sequence[str]) -> ScenarioSummary:
         """Return a scenario with its best main number; `groups` are those that show it."""
         runs = self.of_scenario[facts.name]
-        place = self.main_places.get(facts.name)
-        best, best_model = Cell(missing="not measurable"), ""
-        if place is not None:
-            direction = self.main_columns[place].metric.higher_is_better
-            cells = {r.card.name: r.cells[place] for r in self.everything}
-            best_model = ranking.leader(
-                {m: c.value for m, c in cells.items()}, direction
-            )
-            best = cells.get(best_model, best)
+        metric = self._index.main_metric(facts.name)
+        cells = self.main_cells(facts.name)
+        best_model = ranking.leader(
+            {model: cell.value for model, cell in cells.items()},
+            metric.higher_is_better if metric else None,
+        )
         return ScenarioSummary(
             facts=facts,
-            main_metric=self._index.main_metric(facts.name),
-            best=best,
+            main_metric=metric,
+            best=cells.get(best_model, Cell(missing="not measurable")),
             best_model=best_model,
             n_models=len({run.manifest.spec.model.name for run in runs}),
             n_runs=len(runs),

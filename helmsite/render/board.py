@@ -168,7 +168,6 @@ def cell_view(
         ends=_ends(cell, form),
         counted=f"{cell.n_scored:,}/{cell.n_asked:,}" if cell.n_asked else "",
         reported=cell.origin == "reported",
-        exact=repr(round(cell.value, 9)),
     )
 
 
@@ -195,14 +194,14 @@ def lean(
         columns.append(structs.replace(head, counted=counted))
         exact: dict[str, set[str]] = {}
         for cell in cells:
-            exact.setdefault(cell.text, set()).add(cell.exact)
+            exact.setdefault(cell.text, set()).add(cell.sort)
         for row in kept:
             cell = row[i]
             told = DECIMAL.fullmatch(cell.text) and len(exact[cell.text]) == 1
             row[i] = structs.replace(
                 cell,
                 counted="" if cell.counted == counted else cell.counted,
-                exact="" if told else cell.exact,
+                exact="" if told else cell.sort,
             )
     return columns, kept
 

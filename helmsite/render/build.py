@@ -10,7 +10,7 @@ from helmsite.render.downloads import allowed
 from helmsite.render.earlier import Earlier
 from helmsite.render.forecast import Forecast, Sizes, forecast
 from helmsite.render.gather import concerns, frames_of, gather
-from helmsite.render.links import Whole, check_pages
+from helmsite.render.links import check_outward, check_pages
 from helmsite.render.output import MARKER, refuse_foreign, remove_leftovers, staged
 from helmsite.render.record import Basis, Mark, SiteRecord, encode, own_summary
 from helmsite.render.runpages import Job, Kit, run_frames
@@ -338,9 +338,8 @@ def stop_at_broken_links(
     broken = [problem for run in made for problem in run.problems]
     own = check_pages(writer.pages, writer.files, "")
     broken += own.problems
-    whole = Whole(writer.root, writer.files, writer.pages)
-    for outward in (own.outward, *(record.outward for record in runs.values())):
-        broken += whole.check(outward)
+    outward = [*own.outward, *(x for run in runs.values() for x in run.outward)]
+    broken += check_outward(outward, writer.root, writer.files, writer.pages)
     if broken:
         raise BuildError(
             "The new site has broken links; it was not put in place.\n"

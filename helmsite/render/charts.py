@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from markupsafe import Markup
 from msgspec import structs
@@ -34,6 +34,9 @@ class Dot(Record, frozen=True):
     high: float | None = None
 
 
+AnyDot = TypeVar("AnyDot", bound=Dot)
+
+
 def ticks(low: float, high: float) -> list[float]:
     """Return 3 to 6 round numbers from at or below `low` to at or above `high`."""
     if high - low <= 1e-9 * max(1.0, abs(low), abs(high)):
@@ -51,13 +54,13 @@ def dot_plot(dots: Sequence[Dot], metric: MetricFacts, title: str) -> Markup:
     More than 60 models are not drawn, nor values that no scale can hold: the table
     beneath has them all.
     """
-    dots = [_bounded(d) for d in dots if abs(d.value) < formats.HUGE]
+    dots = [bounded(d) for d in dots if abs(d.value) < formats.HUGE]
     if not dots:
         return Markup("")
     worst_first = metric.higher_is_better is False
     rows = sorted(dots, key=lambda d: (d.value if worst_first else -d.value, d.label))
     rows = rows[:LIMIT]
-    marks = _ticks_of(rows, metric)
+    marks = ticks_of(rows, metric)
     labels = [_lines(d.label) for d in rows]
     step = TALL if any(len(lines) > 1 for lines in labels) else ROW
     height = len(rows) * step + AXIS
@@ -93,7 +96,7 @@ def dot_plot(dots: Sequence[Dot], metric: MetricFacts, title: str) -> Markup:
     return Markup("").join([*parts, Markup("</svg>")])
 
 
-def _bounded(dot: Dot) -> Dot:
+def bounded(dot: AnyDot) -> AnyDot:
     """Return a dot without an interval where that has an end out of any scale."""
     ends = [e for e in (dot.low, dot.high) if e is not None]
     if all(abs(e) < formats.HUGE for e in ends):
@@ -101,7 +104,8 @@ def _bounded(dot: Dot) -> Dot:
     return structs.replace(dot, low=None, high=None)
 
 
-def _ticks_of(rows: Sequence[Dot], metric: MetricFacts) -> list[float]:
+def ticks_of(rows: Sequence[Dot], metric: MetricFacts) -> list[float]:
+    """Return the marks of a scale that holds all values and intervals."""
     if metric.format == "share":
         return [0.0, 0.25, 0.5, 0.75, 1.0]
     edges = [e for d in rows for e in (d.value, d.low, d.high) if e is not None]

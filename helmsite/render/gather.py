@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from helmsite.errors import ConfigError
 from helmsite.query.rows import (
     Group,
     Leaderboard,
@@ -19,7 +18,7 @@ from helmsite.render import formats
 from helmsite.render.frames import Frames
 from helmsite.render.names import SiteMap
 from helmsite.render.runnames import run_names
-from helmsite.schema import Record, parse_entry
+from helmsite.schema import Record, matches_entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -106,25 +105,10 @@ def concerns(gathered: Gathered, site: SiteConfig) -> list[str]:
 
 def _idle_entries(gathered: Gathered, site: SiteConfig) -> list[str]:
     """Return a warning for each entry of the site's groups that no run belongs to."""
-    known = [_parsed(s.facts.name) for s in gathered.scenarios]
-
-    def matches(entry: str) -> bool:
-        wanted, parameters = parse_entry(entry)
-        return any(
-            name == wanted and parameters.items() <= own.items() for name, own in known
-        )
-
+    known = [s.facts.name for s in gathered.scenarios]
     return [
         f"No run belongs to {entry!r} of [site.groups.{name}]."
         for name, group in site.groups.items()
         for entry in group.scenarios
-        if known and not matches(entry)
+        if known and not any(matches_entry(entry, name) for name in known)
     ]
-
-
-def _parsed(name: str) -> tuple[str, dict[str, str]]:
-    """Split an archived scenario's name; one that is no entry has no parameters."""
-    try:
-        return parse_entry(name)
-    except ConfigError:
-        return name, {}

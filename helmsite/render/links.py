@@ -39,6 +39,18 @@ SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 INDEX = re.compile(r"runs/[^/]+/index\.js")
 
 
+class Target(NamedTuple):
+    """A file of the site and a place on it.
+
+    `fault` is what is wrong with the address itself, '' where it may lead elsewhere; None
+    where it is a file's.
+    """
+
+    path: str
+    fragment: str
+    fault: str | None = None
+
+
 class Link(Record, frozen=True, array_like=True):
     """A link as it stands on a page: `kind` is href or src."""
 
@@ -47,22 +59,19 @@ class Link(Record, frozen=True, array_like=True):
     address: str
 
     @property
-    def target(self) -> tuple[str, str]:
-        """The file of the site that it leads to, and the place on it."""
+    def target(self) -> Target:
+        """Where it leads."""
+        if OUTSIDE.match(self.address):
+            fault = "" if self.kind == "href" else "is loaded from another origin"
+            return Target("", "", fault)
         address, _, fragment = self.address.partition("#")
         address = unquote(address.partition("?")[0])
+        if SCHEME.match(address) or address.startswith("/"):
+            return Target("", "", "is not relative")
         if not address:
-            return self.page, fragment
+            return Target(self.page, fragment)
         folder = posixpath.dirname(self.page)
-        return posixpath.normpath(posixpath.join(folder, address)), fragment
-
-    def fault(self) -> str | None:
-        """Return what is wrong with the address itself; None where it is a file's."""
-        if OUTSIDE.match(self.address):
-            return "" if self.kind == "href" else "is loaded from another origin"
-        address = unquote(self.address.partition("#")[0].partition("?")[0])
-        wrong = SCHEME.match(address) or address.startswith("/")
-        return "is not relative" if wrong else None
+        return Target(posixpath.normpath(posixpath.join(folder, address)), fragment)
 
     def problem(self, what: str) -> str:
         """Return a sentence about it."""
@@ -151,14 +160,14 @@ def check_pages(
             if (beside, kind, address) in well:
                 continue
             link = Link(name, kind, address)
-            fault = link.fault()
+            target = link.target
+            path, fragment, fault = target
             if fault is None:
-                path, fragment = link.target
                 unread = bool(fragment) and path in files and path not in pages
                 if unread or not path.startswith(folder):
                     outward.setdefault((path, fragment), link)
                 else:
-                    fault = _missing(link, files, pages)
+                    fault = _missing(target, files, pages)
             if fault:
                 problems.append(link.problem(fault))
             elif address[:1] not in {"", "#", "?"}:
@@ -166,42 +175,35 @@ def check_pages(
     return Checked(tuple(problems), tuple(outward[key] for key in sorted(outward)))
 
 
-def _missing(link: Link, files: Collection[str], pages: Mapping[str, Scan]) -> str:
-    path, fragment = link.target
+def check_outward(
+    links: Iterable[Link], root: Path, files: Collection[str], pages: Mapping[str, Scan]
+) -> Iterator[str]:
+    """Yield what is wrong with links that lead from one part of a site to another.
+
+    Args:
+        links: the links.
+        root: where the site is.
+        files: the path of every file of it.
+        pages: the pages that were scanned already; another is read only if it must be.
+    """
+    known = dict(pages)
+    for link in links:
+        target = link.target
+        path = target.path
+        if target.fragment and path in files and path.endswith(".html"):
+            known[path] = known.get(path) or scan((root / path).read_bytes())
+        wrong = _missing(target, files, known)
+        if wrong:
+            yield link.problem(wrong)
+
+
+def _missing(target: Target, files: Collection[str], pages: Mapping[str, Scan]) -> str:
+    path, fragment, _ = target
     if path not in files:
         return "leads to no file"
     if fragment and path in pages and not pages[path].has(fragment):
         return "leads to no such place on the page"
     return ""
-
-
-class Whole:
-    """A site whose pages are checked against each other; reads a page only if it must.
-
-    Args:
-        root: where the site is.
-        files: the path of every file of it.
-        pages: the pages that were scanned already.
-    """
-
-    def __init__(
-        self, root: Path, files: Collection[str], pages: Mapping[str, Scan]
-    ) -> None:
-        self._root, self._files, self._pages = root, files, dict(pages)
-
-    def check(self, links: Iterable[Link]) -> Iterator[str]:
-        """Yield what is wrong with links that lead from one part of the site to another."""
-        for link in links:
-            path, fragment = link.target
-            if fragment and path in self._files and path.endswith(".html"):
-                self._know(path)
-            wrong = _missing(link, self._files, self._pages)
-            if wrong:
-                yield link.problem(wrong)
-
-    def _know(self, path: str) -> None:
-        if path not in self._pages:
-            self._pages[path] = scan((self._root / path).read_bytes())
 
 
 def check_index(

@@ -87,11 +87,12 @@ def tables(
         facts = metrics.get(stat.metric)
         general = facts and stat.metric != first and boards.describes(facts)
         (described if general else told).append(stat)
+    sizes = _sizes(stats)
     about = Numbers(
         manifest,
         metrics,
-        split=_split(manifest, ordered),
-        several=len({s.split for s in stats}) > 1,
+        split=manifest.scenario.split(sizes),
+        several=len(sizes) > 1,
         twins=any(s.perturbation for s in stats),
         linked=linked,
     )
@@ -140,15 +141,12 @@ def _order(
     return place
 
 
-def _split(manifest: Manifest, stats: Sequence[Stat]) -> str:
-    """Return the scenario's main split, or the one with most observations."""
+def _sizes(stats: Iterable[Stat]) -> dict[str, int]:
+    """Return the observations on each split."""
     sizes: dict[str, int] = {}
     for stat in stats:
         sizes[stat.split] = max(stat.n_asked, sizes.get(stat.split, 0))
-    main = manifest.scenario.main_split
-    if main in sizes or not sizes:
-        return main
-    return max(sorted(sizes), key=lambda name: sizes[name])
+    return sizes
 
 
 def _is_whole(stat: Stat) -> bool:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from helmsite.render import formats
-from helmsite.render.charts import ticks
+from helmsite.render.board import arrow
+from helmsite.render.charts import Dot, bounded, ticks_of
 from helmsite.render.text import plain
-from helmsite.schema import Record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,16 +22,11 @@ LINE, LETTER = 13.0, 6.6
 LIMIT = 60
 
 
-class Point(Record, frozen=True):
+class Point(Dot, frozen=True, kw_only=True):
     """A model: its size and value, and the family that joins it to others."""
 
-    label: str
-    href: str
     size: float
-    value: float
     family: str = ""
-    low: float | None = None
-    high: float | None = None
 
 
 class _Scale:
@@ -39,16 +34,7 @@ class _Scale:
         sizes = [math.log10(p.size) for p in points]
         pad = 0.06 * (max(sizes) - min(sizes))
         self.low, self.high = min(sizes) - pad, max(sizes) + pad
-        ends = [
-            e
-            for p in points
-            for e in (p.value, p.low, p.high)
-            if e is not None and abs(e) < formats.HUGE
-        ]
-        share = metric.format == "share"
-        self.marks = (
-            [0.0, 0.25, 0.5, 0.75, 1.0] if share else ticks(min(ends), max(ends))
-        )
+        self.marks = ticks_of(points, metric)
 
     def x(self, size: float) -> float:
         part = (math.log10(size) - self.low) / (self.high - self.low)
@@ -73,7 +59,7 @@ def scatter(points: Sequence[Point], metric: MetricFacts, title: str) -> Markup:
     Models of a family are joined. A label that would cover another is left out: the
     point has its words, and the table beneath names every model.
     """
-    shown = [p for p in points if abs(p.value) < formats.HUGE and p.size > 0]
+    shown = [bounded(p) for p in points if abs(p.value) < formats.HUGE and p.size > 0]
     shown = sorted(shown, key=lambda p: (-p.size, p.label))[:LIMIT]
     if len({p.size for p in shown}) < 2:
         return Markup("")
@@ -110,11 +96,9 @@ def _axes(scale: _Scale, metric: MetricFacts) -> list[Markup]:
         )
         for size in scale.sizes()
     ]
-    better = {True: "↑ higher is better", False: "↓ lower is better", None: ""}
     unit = f" ({plain(metric.unit)})" if metric.unit else ""
-    words = ", ".join(
-        w for w in (plain(metric.title) + unit, better[metric.higher_is_better]) if w
-    )
+    better = " ".join(arrow(metric)).strip()
+    words = ", ".join(w for w in (plain(metric.title) + unit, better) if w)
     made.append(
         Markup('<text class="axis" x="{}" y="{}">{}, by parameters →</text>').format(
             LEFT, TOP + HEIGHT + 34, words
@@ -152,11 +136,9 @@ def _point(
     )
     reach = Markup("")
     if point.low is not None and point.high is not None:
-        ends = (point.low, point.high)
-        if max(map(abs, ends)) < formats.HUGE:
-            reach = Markup(
-                '<line class="reach thin" x1="{x}" x2="{x}" y1="{low}" y2="{high}"/>'
-            ).format(x=x, low=scale.y(ends[0]), high=scale.y(ends[1]))
+        reach = Markup(
+            '<line class="reach thin" x1="{x}" x2="{x}" y1="{low}" y2="{high}"/>'
+        ).format(x=x, low=scale.y(point.low), high=scale.y(point.high))
     name = point.label if len(point.label) <= 25 else f"{point.label[:24]}…"
     end = x + 8 + len(name) * LETTER
     free = all(

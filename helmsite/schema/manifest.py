@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from msgspec import structs
 
 from helmsite.errors import ConfigError
 from helmsite.schema.records import Decoding, Record
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 SCHEMA_VERSION = 1
 
@@ -189,6 +192,16 @@ class ScenarioFacts(Record, frozen=True):
     groups: tuple[str, ...] = ()
     main_metric: str = ""
     main_split: str = "test"
+
+    def split(self, sizes: Mapping[str, int]) -> str:
+        """Return the main split or, of runs without it, the one with most observations.
+
+        Args:
+            sizes: the observations on each split that there is.
+        """
+        if self.main_split in sizes or not sizes:
+            return self.main_split
+        return max(sorted(sizes), key=lambda name: sizes[name])
 
 
 class MetricFacts(Record, frozen=True):
