@@ -93,7 +93,8 @@
     line.append(put(make("input", { type: "search", name: "id", autocomplete: "off" }), "Instance id", (s) => s.id, set("id"), PAUSE));
     if (sorts.length) line.append(choice("sort", "Order", "as in the source", sorts));
     if (choices.metric.length > 1) {
-      lower.append(select("metric", "Judged by", rows.metrics.map((m, i) => [i ? m.name : "", m.title]), (s) => (s.metric === choices.metric[0] ? "" : s.metric), set("metric")));
+      const [main, ...others] = rows.metrics;
+      lower.append(choice("metric", "Judged by", main.title, others.map((m) => [m.name, m.title])));
     }
     if (choices.sub.length > 1) lower.append(picked("sub", "Sub-split"));
     for (const name of rows.dimensions) lower.append(dimension(name));
@@ -142,7 +143,7 @@
     if (state.q) add(`text: ${state.q}`, drop("q"));
     if (state.in) add(`in ${state.in}s`, drop("in"));
     if (state.show) add(state.show, drop("show"));
-    if (state.metric && state.metric !== rows.choices.metric[0]) add(`judged by ${rows.metrics.find((m) => m.name === state.metric).title}`, drop("metric"));
+    if (state.metric) add(`judged by ${rows.metrics.find((m) => m.name === state.metric).title}`, drop("metric"));
     if (state.id) add(`id: ${state.id}`, drop("id"));
     if (state.split) add(`split ${state.split}`, drop("split"));
     if (state.sub) add(`sub-split ${state.sub}`, drop("sub"));

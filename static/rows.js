@@ -194,6 +194,7 @@
         state[key] = known ? value : "";
         if (value && !known) ignored.push(`${key} “${value}”`);
       }
+      if (state.metric === choices.metric[0]) state.metric = ""; // the main one is meant anyway
       for (const asked of params.getAll("group")) {
         const value = (name) => asked.slice(name.length + 1); // either of the two may hold a "="
         const dimension = [...groups.keys()].find((name) => asked.startsWith(`${name}=`) && values.get(name).has(value(name)));

@@ -118,6 +118,14 @@ def serve() -> Iterator[Callable[[Path], str]]:
         server.__exit__(None, None, None)
 
 
+@pytest.fixture(params=["http", "file"])
+def address(
+    request: pytest.FixtureRequest, serve: Callable[[Path], str]
+) -> Callable[[Path], str]:
+    """Say where a folder is: on a server, and on a disk."""
+    return serve if request.param == "http" else Path.as_uri
+
+
 # ---- Sites
 
 
@@ -135,12 +143,10 @@ def served(site: Path, serve: Callable[[Path], str]) -> str:
     return serve(site)
 
 
-@pytest.fixture(params=["http", "file"])
-def root(request: pytest.FixtureRequest, site: Path) -> str:
+@pytest.fixture
+def root(site: Path, address: Callable[[Path], str]) -> str:
     """Where the site is: on a server, and on a disk."""
-    if request.param == "file":
-        return site.as_uri()
-    return str(request.getfixturevalue("served"))
+    return address(site)
 
 
 # ---- Chromium
@@ -257,3 +263,13 @@ def axe() -> str:
     """The source of axe-core, which finds what hinders people."""
     source = resources.files("axe_playwright_python") / "axe.min.js"
     return source.read_text(encoding="utf-8")
+
+
+def serious(violations: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
+    """Return what of axe's findings keeps somebody out, with its first places."""
+    return [
+        (v["id"], node["html"][:160], node["failureSummary"][:240])
+        for v in violations
+        if v["impact"] in {"serious", "critical"}
+        for node in v["nodes"][:3]
+    ]

@@ -6,9 +6,11 @@ axe finds nothing serious, in light and dark, wide and narrow, also with everyth
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.browser.conftest import serious
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -122,15 +124,6 @@ def test_axe_finds_nothing_serious(
         said = page.evaluate("rules => axe.run(rules).then(r => r.violations)", rules)
         found += [(scheme, viewport["width"], *each) for each in serious(said)]
     assert found == [], json.dumps(found, indent=1)
-
-
-def serious(violations: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
-    return [
-        (v["id"], node["html"][:160], node["failureSummary"][:240])
-        for v in violations
-        if v["impact"] in {"serious", "critical"}
-        for node in v["nodes"][:3]
-    ]
 
 
 def test_the_search_results_are_for_everybody(

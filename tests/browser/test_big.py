@@ -105,16 +105,10 @@ def big(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return once(tmp_path_factory, "big", make)
 
 
-@pytest.fixture(params=["http", "file"])
-def open_big(
-    request: pytest.FixtureRequest,
-    big: Path,
-    pages: Pages,
-    serve: Callable[[Path], str],
-) -> Open:
+@pytest.fixture
+def open_big(big: Path, pages: Pages, address: Callable[[Path], str]) -> Open:
     """Open a page of the run."""
-    site = big / "www" / "my" / "site"
-    root = site.as_uri() if request.param == "file" else serve(site)
+    root = address(big / "www" / "my" / "site")
 
     def opened(path: str) -> Page:
         return pages.open(root, f"runs/{RUN}/{path}")

@@ -76,16 +76,10 @@ def sites(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return once(tmp_path_factory, "boards", make)
 
 
-@pytest.fixture(params=["http", "file"])
-def opened(
-    request: pytest.FixtureRequest,
-    sites: Path,
-    pages: Pages,
-    serve: Callable[[Path], str],
-) -> Open:
+@pytest.fixture
+def opened(sites: Path, pages: Pages, address: Callable[[Path], str]) -> Open:
     """Open a page of the sites, over http and from a disk."""
-    root = sites.as_uri() if request.param == "file" else serve(sites)
-    return functools.partial(pages.open, root)
+    return functools.partial(pages.open, address(sites))
 
 
 def rows(page: Page) -> Locator:

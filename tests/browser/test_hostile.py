@@ -100,11 +100,9 @@ def hostile_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return once(tmp_path_factory, "hostile", make) / "www" / "my" / "site"
 
 
-@pytest.fixture(params=["http", "file"])
-def hostile_root(
-    request: pytest.FixtureRequest, hostile_site: Path, serve: Callable[[Path], str]
-) -> str:
-    return hostile_site.as_uri() if request.param == "file" else serve(hostile_site)
+@pytest.fixture
+def hostile_root(hostile_site: Path, address: Callable[[Path], str]) -> str:
+    return address(hostile_site)
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from helmsite.config import SiteConfig
 from helmsite.render import build
 from helmsite.render.names import anchor
 from helmsite.render.text import HIDDEN, PICTURES, visible
+from tests.browser.conftest import serious
 from tests.instance_source import (
     ANSWER,
     LINE,
@@ -55,15 +56,11 @@ def instances_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-@pytest.fixture(params=["http", "file"])
+@pytest.fixture
 def open_instances(
-    request: pytest.FixtureRequest,
-    instances_site: Path,
-    pages: Pages,
-    serve: Callable[[Path], str],
+    instances_site: Path, pages: Pages, address: Callable[[Path], str]
 ) -> Open:
-    way = request.param
-    root = instances_site.as_uri() if way == "file" else serve(instances_site)
+    root = address(instances_site)
     return lambda path=PAGE, **options: pages.open(root, path, **options)
 
 
@@ -473,12 +470,7 @@ def test_nothing_overflows_and_axe_finds_nothing(
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.evaluate(axe)
     found = page.evaluate("axe.run('#articles').then(r => r.violations)")
-    serious = [
-        (v["id"], v["nodes"][0]["html"][:200])
-        for v in found
-        if v["impact"] in {"serious", "critical"}
-    ]
-    assert serious == []
+    assert serious(found) == []
 
 
 def test_without_javascript_everything_reads(open_instances: Open) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,7 @@ from helmsite.schema import (
     preset,
     run_id,
 )
+from tests.browser.conftest import serious
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -155,20 +157,12 @@ def rich(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
     return out, runs
 
 
-@pytest.fixture(params=["http", "file"])
+@pytest.fixture
 def show(
-    request: pytest.FixtureRequest,
-    rich: tuple[Path, list[str]],
-    pages: Pages,
-    serve: Callable[[Path], str],
+    rich: tuple[Path, list[str]], pages: Pages, address: Callable[[Path], str]
 ) -> Open:
     """Open a page of the site, on a server and on a disk."""
-    root = serve(rich[0]) if request.param == "http" else rich[0].as_uri()
-
-    def opened(path: str, **options: Any) -> Page:
-        return pages.open(root, path, **options)
-
-    return opened
+    return functools.partial(pages.open, address(rich[0]))
 
 
 def found(page: Page) -> int:
@@ -298,8 +292,7 @@ def test_nothing_overflows_and_nobody_is_hindered(
         violations = page.evaluate(
             "axe.run({resultTypes: ['violations'], preload: false})"
         )["violations"]
-        grave = [v["id"] for v in violations if v["impact"] in {"serious", "critical"}]
-        assert grave == [], path
+        assert serious(violations) == [], path
 
 
 def test_a_mark_tells_its_words_on_focus(show: Open) -> None:
