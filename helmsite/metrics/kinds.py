@@ -3,7 +3,8 @@
 TextMetric         a gold text and a predicted text → a number
 CaseMetric         everything asked of an instance in a trial → a measure
 RequestMetric      one request and its answer → a number; the mean over the requests
-ShownPopulation    all instances at once, with a row for each to look at
+PopulationMetric   all instances at once, from other metrics' rows (helmsite.schema)
+ShownPopulation    the same, with a row of its own for each instance
 
 Nothing is registered here: a name is known by the table in `helmsite.metrics` or by an
 entry point of the group `helmsite.metrics`, and both lead to one of these objects.
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from helmsite.metrics.case import Case, Exchange
+    from helmsite.schema.protocols import Pool
 
 
 class Measure(Record, frozen=True):
@@ -75,8 +77,9 @@ class RequestMetric:
 class ShownPopulation(PopulationMetric):
     """A metric of all instances at once that also has a row for each instance.
 
-    The rows are for reading and sorting; `compute` gives the number. `whole` rows are
-    one per instance even where the requests of a document are judged one by one.
+    The rows are for reading and sorting; `compute` gives the number. A metric with a
+    pool can be its own input. `whole` rows are one per instance even where the requests
+    of a document are judged one by one.
     """
 
     show: Callable[[Case], Measure | None]
@@ -112,3 +115,33 @@ def population_metric(
 ) -> Callable[[Callable[..., float | None]], PopulationMetric]:
     """Attach facts, and the metrics that it is computed from, to a function of arrays."""
     return lambda function: PopulationMetric(facts, inputs, function)
+
+
+def pooled_metric(
+    facts: MetricFacts,
+    source: str,
+    pool: Pool,
+    *,
+    show: Callable[[Case], Measure | None] | None = None,
+    resampled: bool = True,
+) -> Callable[[Callable[..., float | None]], PopulationMetric]:
+    """Attach facts to a function of an array that is pooled from rows' details.
+
+    Args:
+        facts: what the metric is; its aggregation is 'population'.
+        source: the metric whose rows' details are pooled; with `show` its own name.
+        pool: turns the details, one mapping per row, into an array with n rows.
+        show: makes the rows of this metric, if they are not another's.
+        resampled: whether the function is fast enough for a bootstrap.
+    """
+
+    def attach(function: Callable[..., float | None]) -> PopulationMetric:
+        if show is None:
+            return PopulationMetric(
+                facts, (source,), function, pool=pool, resampled=resampled
+            )
+        return ShownPopulation(
+            facts, (source,), function, show, pool=pool, resampled=resampled
+        )
+
+    return attach

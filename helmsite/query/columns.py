@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from helmsite.schema import (
         Instance,
@@ -33,7 +33,7 @@ class Tables(NamedTuple):
 
     `kinds[m]` is the series number m, `names[i]` the id of the instance number i,
     `inputs[p]` the metric of all instances number p with the scorer and origin of its
-    inputs.
+    inputs, `details[row]` what the score with that row number says beside its value.
     """
 
     score: pa.Table
@@ -45,6 +45,7 @@ class Tables(NamedTuple):
     kinds: tuple[Kind, ...]
     names: tuple[str, ...]
     inputs: tuple[tuple[PopulationMetric, Kind], ...]
+    details: tuple[Mapping[str, Any], ...]
 
 
 def contexts(instance: Instance) -> list[tuple[str, str]]:
@@ -83,7 +84,8 @@ def _score_table(
     scores: Sequence[Score],
     kinds: dict[Kind, tuple[int, str]],
     order: dict[str, int],
-) -> pa.Table:
+) -> tuple[pa.Table, tuple[Mapping[str, Any], ...]]:
+    """Return the scores in a canonical order, and their details in the same one."""
     keys = sorted(
         {(s.request_index, s.reference_index, s.completion_index) for s in scores}
     )
@@ -103,11 +105,14 @@ def _score_table(
             "value": pa.array([value for value, _ in verdicts], pa.float64()),
             "weight": pa.array([_weight(s) for s in scores], pa.float64()),
             "missing": pa.array([missing for _, missing in verdicts], pa.string()),
+            "row": pa.array(np.arange(len(scores)), pa.int32()),
         }
     )
     by = [(c, "ascending") for c in ("i", "perturbation", "trial", "key", "m")]
+    table = table.sort_by(by)
+    details = tuple(scores[row].details for row in table["row"].to_pylist())
     rows = pa.array(np.arange(len(table)), pa.int32())
-    return table.sort_by(by).append_column("row", rows)
+    return table.set_column(table.column_names.index("row"), "row", rows), details
 
 
 def _inputs(
@@ -123,6 +128,8 @@ def _inputs(
             needed = [k if k in kinds else k._replace(scorer="") for k in own]
             if not all(k in kinds for k in needed) or not any(k in own for k in needed):
                 continue
+            if metric.pool and origin != "computed":
+                continue  # what a source's details hold is not known
             rows += [
                 (len(metrics), place, kinds[kind][0], len(needed))
                 for place, kind in enumerate(needed)
@@ -183,9 +190,10 @@ def tables(
     family = families([p for p in perturbations if p.name in present])
     kinds = _kinds(scores, metrics)
     inputs, input_table = _inputs(kinds, population)
+    score_table, details = _score_table(scores, kinds, order)
     i, split, sub_split = zip(*sorted(member), strict=True) if member else ((), (), ())
     return Tables(
-        score=_score_table(scores, kinds, order),
+        score=score_table,
         kind=_texts(
             m=[m for m, _ in kinds.values()],
             aggregation=[aggregation for _, aggregation in kinds.values()],
@@ -199,4 +207,5 @@ def tables(
         kinds=tuple(kinds),
         names=tuple(names),
         inputs=tuple(inputs),
+        details=details,
     )

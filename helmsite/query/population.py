@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
+from helmsite.errors import MetricError
 from helmsite.query import statistics
 from helmsite.query.intervals import NOTHING, clipped, majority, over_trials
 from helmsite.query.sql import query
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from helmsite.query.intervals import Interval, Resampler
     from helmsite.schema import PopulationMetric
 
+POOL_LIMIT = 500_000  # elements; 1000 resamples of so many take about two seconds
+
 
 class Context(NamedTuple):
     """Where a value belongs: metric number, split, sub_split and perturbation."""
@@ -36,30 +39,32 @@ class Context(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """What one trial offers a metric: a row of `columns` per complete observation."""
+    """What one trial offers a metric: arrays with a row per complete observation.
+
+    There is one array for each of the metric's inputs, or the one that it has pooled.
+    """
 
     context: Context
     trial: int
-    columns: NDArray[np.float64]
+    arrays: tuple[NDArray[Any], ...]
     instance: NDArray[np.int32]
     reasons: tuple[str, ...]
 
     def value(self, metric: PopulationMetric) -> float | None:
         """Return the metric's value; None where it is not defined or not finite."""
-        found = metric(*self.columns.T) if len(self.columns) else None
+        found = metric(*self.arrays) if len(self.instance) else None
         return found if found is not None and np.isfinite(found) else None
 
     def draws(
         self, metric: PopulationMetric, counts: NDArray[np.uint8]
     ) -> NDArray[np.float64]:
         """Return the metric's value in each resample, NaN where it has none."""
-        columns = np.ascontiguousarray(self.columns.T)
-        rows = np.arange(len(self.columns))
+        rows = np.arange(len(self.instance))
         often = np.ascontiguousarray(counts[self.instance].T)
         drawn = np.full(len(often), np.nan)
         for b in range(len(often)):
             taken = np.repeat(rows, often[b])
-            value = metric(*columns[:, taken]) if len(taken) else None
+            value = metric(*(a[taken] for a in self.arrays)) if len(taken) else None
             drawn[b] = np.nan if value is None else value
         return drawn
 
@@ -80,7 +85,7 @@ def population_stats(
         return []
     rows = connection.sql(query("population")).to_arrow_table().combine_chunks()
     stats = []
-    for context, trials in groupby(_trials(rows), key=lambda t: t.context):
+    for context, trials in groupby(_trials(rows, run), key=lambda t: t.context):
         metric, _ = run.inputs[context.p]
         parts = [_part(metric, trial, resampler) for trial in trials]
         stats += [_stat(run, part.trial.trial, [part]) for part in parts]
@@ -88,7 +93,7 @@ def population_stats(
     return stats
 
 
-def _trials(rows: pa.Table) -> Iterator[Trial]:
+def _trials(rows: pa.Table, run: Tables) -> Iterator[Trial]:
     """Yield each context's trials from the rows of population.sql."""
     batch = rows["batch"].to_numpy()
     starts = np.flatnonzero(np.diff(batch, prepend=-1))
@@ -96,32 +101,62 @@ def _trials(rows: pa.Table) -> Iterator[Trial]:
     for start, end, key in zip(starts, [*starts[1:], len(batch)], keys, strict=True):
         part = rows.slice(start, end - start)
         held = part.filter(part["xs"].is_valid())
-        xs = held["xs"].combine_chunks().flatten().to_numpy()
         trial = key.pop("trial")
+        context = Context(**key)
         by_instance: dict[int, str] = {}
         for i, reason in zip(
             part["i"].to_pylist(), part["reason"].to_pylist(), strict=True
         ):
             by_instance[i] = by_instance.get(i) or reason
         yield Trial(
-            context=Context(**key),
+            context=context,
             trial=trial,
-            columns=xs.reshape(len(held), -1) if len(held) else np.empty((0, 0)),
+            arrays=_arrays(held, run, run.inputs[context.p][0]),
             instance=held["i"].to_numpy(),
             reasons=tuple(by_instance.values()),
         )
 
 
-def _part(metric: PopulationMetric, trial: Trial, resampler: Resampler) -> Part:
-    """Evaluate a trial; draws only for whole, unperturbed splits, else it takes long.
+def _arrays(
+    held: pa.Table, run: Tables, metric: PopulationMetric
+) -> tuple[NDArray[Any], ...]:
+    """Return what a metric is computed from: its inputs' values, or what it pools.
 
-    A count has none: how many instances there are is no matter of chance.
+    Raises:
+        MetricError: the pool has another number of rows than it was given.
     """
-    value, context = trial.value(metric), trial.context
-    is_count = metric.facts.format == "integer"
-    if value is None or is_count or context.sub_split or context.computed_on:
+    if not len(held):
+        return ()
+    if metric.pool is None:
+        xs = held["xs"].combine_chunks().flatten().to_numpy()
+        return tuple(np.ascontiguousarray(xs.reshape(len(held), -1).T))
+    pooled = metric.pool([run.details[row] for row in held["row"].to_pylist()])
+    if len(pooled) != len(held):
+        raise MetricError(
+            f"The pool of metric {metric.facts.name!r} made {len(pooled)} rows of {len(held)}.",
+            "It must return an array with one row for each of the details that it gets, in their order.",
+        )
+    return (pooled,)
+
+
+def _part(metric: PopulationMetric, trial: Trial, resampler: Resampler) -> Part:
+    """Evaluate a trial, with draws where they are affordable and mean something."""
+    value = trial.value(metric)
+    if value is None or not _is_resampled(metric, trial):
         return Part(trial, value, None)
     return Part(trial, value, trial.draws(metric, resampler.counts))
+
+
+def _is_resampled(metric: PopulationMetric, trial: Trial) -> bool:
+    """Say whether a trial has draws: for whole, unperturbed splits, else it takes long.
+
+    A count has none: how many instances there are is no matter of chance. Nor has a
+    metric that is slow by its own word, or that pools an array beyond POOL_LIMIT.
+    """
+    if trial.context.sub_split or trial.context.computed_on or not metric.resampled:
+        return False
+    is_large = metric.pool is not None and trial.arrays[0].size > POOL_LIMIT
+    return metric.facts.format != "integer" and not is_large
 
 
 def _stat(run: Tables, number: int, parts: Sequence[Part]) -> Stat:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
 
 from helmsite.schema.manifest import (
     AdapterSpec,
@@ -16,9 +16,11 @@ from helmsite.schema.manifest import (
 from helmsite.schema.records import Completion, Instance, Record, Request
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy as np
+
+    Pool = Callable[[Sequence[Mapping[str, Any]]], np.ndarray]
 
 
 class LoadedScenario(Record, frozen=True):
@@ -26,7 +28,7 @@ class LoadedScenario(Record, frozen=True):
 
     `definition_sha256` covers what shapes the instances (source, templates, splits) but
     no titles and no metrics. `methods` holds the adapter spec of every method that the
-    scenario is made for.
+    scenario is made for. `skipped` counts the rows that were left out, by reason.
     """
 
     facts: ScenarioFacts
@@ -37,6 +39,7 @@ class LoadedScenario(Record, frozen=True):
     definition_sha256: str = ""
     perturbations: tuple[PerturbationFacts, ...] = ()
     methods: dict[str, AdapterSpec] = {}
+    skipped: dict[str, int] = {}
 
 
 class Tokenizer(Protocol):
@@ -56,11 +59,26 @@ class PopulationMetric:
     `compute` gets one float64 array of shape (n,) for each of the `inputs` (names of
     per-instance metrics, rows with all of them present, ordered by instance position)
     and returns the value, or None where it is not defined.
+
+    A metric that needs more of an instance than a number (labels, texts, word counts)
+    has a `pool`: it turns the `details` of the rows of the one input, in the same order,
+    into one array with n rows, of any type and width, and `compute` gets that array.
+    It is called once for a context and trial, so what is common to all (the set of
+    labels) is found there; `compute` is called for each resample with some of the rows,
+    some of them repeated. `resampled` False spares that where it would take too long:
+    then the value has no interval.
     """
 
     facts: MetricFacts
     inputs: tuple[str, ...]
     compute: Callable[..., float | None]
+    pool: Pool | None = field(default=None, kw_only=True)
+    resampled: bool = field(default=True, kw_only=True)
+
+    def __post_init__(self) -> None:
+        """Refuse a pool of several inputs: it reads the details of one."""
+        if self.pool and len(self.inputs) != 1:
+            raise ValueError(f"{self.facts.name}: a pooled metric has one input")
 
     def __call__(self, *columns: np.ndarray) -> float | None:
         """Return the value of the metric over the given columns."""
