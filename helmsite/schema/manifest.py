@@ -118,8 +118,21 @@ class Contamination(Record, frozen=True):
     url: str = ""
 
 
+class Prices(Record, frozen=True):
+    """What a million tokens of prompts and of completions cost."""
+
+    input_per_million: float
+    output_per_million: float
+    currency: str = "USD"
+
+
 class ModelCard(Record, frozen=True):
-    """What is told about a model on the site; nothing here changes a reply."""
+    """What is told about a model on the site; nothing here changes a reply.
+
+    `aliases` are other names that results call it by. `tags` are HELM's
+    (TEXT_MODEL_TAG, ...). `training_energy_mwh` and `training_co2_tonnes` are what
+    HELM reports as training_energy_cost and training_co2_cost.
+    """
 
     name: str
     title: str = ""
@@ -133,6 +146,13 @@ class ModelCard(Record, frozen=True):
     family: str = ""
     url: str = ""
     contamination: tuple[Contamination, ...] = ()
+    aliases: tuple[str, ...] = ()
+    tokenizer: str = ""
+    tags: tuple[str, ...] = ()
+    prices: Prices | None = None
+    training_energy_mwh: float | None = None
+    training_co2_tonnes: float | None = None
+    training_note: str = ""
 
 
 class DataRevision(Record, frozen=True):
