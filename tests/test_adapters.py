@@ -20,11 +20,14 @@ from helmsite.schema import (
     AdapterSpec,
     Decoding,
     Instance,
+    ModelIdentity,
     Reference,
+    RunSpec,
     Substitution,
     adapting,
     preset,
 )
+from helmsite.schema.manifest import LATER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -465,7 +468,7 @@ def test_trials_that_would_be_equal_are_run_once(
     changes: dict[str, Any], trials: int
 ) -> None:
     spec = structs.replace(GENERATION, **{"num_train_trials": 3, **changes})
-    assert spec.num_trials == trials
+    assert spec.train_trials == trials
     if spec.method == "generation":
         pool = [make(0, "x"), make(1, "x"), make(2, split="test")]
         asked = adapt(pool, spec, NO_LIMIT)
@@ -476,3 +479,21 @@ def test_every_setting_is_documented() -> None:
     text = (Path(__file__).parents[1] / "docs" / "adapters.md").read_text("utf-8")
     table = text.split("\n## Settings\n")[1].split("\n## ")[0]
     assert set(re.findall(r"`(\w+)`", table)) >= adapting.NAMES
+
+
+BEFORE = {
+    "generation": "c3aa5b22f4fdfdd047e02ef89232970090adeb799e0b437489a6b3b67ee3f870",
+    "multiple_choice_joint": "57b92d8516df296f72d078719d8b6a8bd56b426910369f25aba6be9cd5b43087",
+}
+
+
+@pytest.mark.parametrize("method", BEFORE)
+def test_a_spec_keeps_the_id_that_it_had_before_settings_came_later(
+    method: Any,
+) -> None:
+    adapter = preset(method, instructions="Answer.")
+    spec = RunSpec("boolq", ModelIdentity("org/m"), adapter)
+    assert spec.spec_id == BEFORE[method]
+    for name in LATER:
+        changed = structs.replace(adapter, **{name: 3 if name == "num_trials" else "?"})
+        assert structs.replace(spec, adapter=changed).spec_id != spec.spec_id

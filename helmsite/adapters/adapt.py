@@ -6,12 +6,19 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from helmsite.adapters.blocks import eval_block, example_block, reference_letters
+from helmsite.adapters.blocks import (
+    document_block,
+    eval_block,
+    example_block,
+    reference_letters,
+)
 from helmsite.adapters.examples import eval_instances, in_context_examples
 from helmsite.adapters.language_modeling import windows
 from helmsite.adapters.prompts import PromptMaker
 from helmsite.errors import AdapterError, suggest
-from helmsite.schema import Request
+from helmsite.schema import Message, Request
+from helmsite.schema.adapting import METHODS
+from helmsite.schema.manifest import JOINT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,13 +27,6 @@ if TYPE_CHECKING:
     from helmsite.adapters.window import Window
     from helmsite.schema import AdapterSpec, Instance, Reference
 
-METHODS = (
-    "generation",
-    "multiple_choice_joint",
-    "multiple_choice_separate_original",
-    "multiple_choice_separate_calibrated",
-    "language_modeling",
-)
 CALIBRATION = "calibration"
 CALIBRATION_INPUT = "Answer:"
 
@@ -59,25 +59,32 @@ def adapt(
     if spec.method == "language_modeling":
         return [r for instance in asked for r in windows(instance, spec, window)]
     requests: list[Request] = []
-    for trial in range(spec.num_trials):
-        maker = _Trial(in_context_examples(instances, spec, trial), spec, window, trial)
-        for instance in asked:
-            requests.extend(maker.requests(instance))
+    for trial in range(spec.train_trials):
+        maker = _Trial(in_context_examples(instances, spec, trial), spec, window)
+        made = [r for instance in asked for r in maker.requests(instance)]
+        for repeat in range(spec.repeats):
+            number = trial * spec.repeats + repeat
+            requests += [_repeated(request, number, repeat) for request in made]
     return requests
+
+
+def _repeated(request: Request, trial: int, repeat: int) -> Request:
+    """Return a request as made in a trial; HELM's seed of a repeat is its number."""
+    if not trial:
+        return request
+    decoding = request.decoding
+    if repeat:
+        decoding = structs.replace(decoding, random=str(repeat))
+    return structs.replace(request, trial=trial, decoding=decoding)
 
 
 class _Trial:
     """The requests that share their in-context examples."""
 
     def __init__(
-        self,
-        examples: Sequence[Instance],
-        spec: AdapterSpec,
-        window: Window,
-        trial: int,
+        self, examples: Sequence[Instance], spec: AdapterSpec, window: Window
     ) -> None:
         self.spec = spec
-        self.trial = trial
         self.example_ids = tuple(e.instance_id for e in examples)
         blocks = [example_block(e, spec) for e in examples]
         self.shown = PromptMaker(spec, window, blocks)
@@ -85,14 +92,19 @@ class _Trial:
         self.decoding = spec.decoding
 
     def requests(self, instance: Instance) -> Iterator[Request]:
-        """Yield the requests of one instance."""
+        """Yield the requests of one instance, as made in the first trial."""
         if self.spec.method == "generation":
             yield self._request(instance, self.shown.make(self._ask(instance)))
-        elif self.spec.method == "multiple_choice_joint":
+        elif self.spec.method in JOINT:
             yield self._joint(instance)
+        elif self.spec.method == "chat":
+            yield self._conversation(instance)
         else:
+            one = (
+                self._ranked if self.spec.method == "ranking_binary" else self._separate
+            )
             for index in range(len(instance.references)):
-                yield from self._separate(instance, index)
+                yield from one(instance, index)
 
     def _ask(self, instance: Instance) -> str:
         return eval_block(instance, self.spec)
@@ -103,6 +115,30 @@ class _Trial:
         request = self._request(instance, self.shown.make(self._ask(instance)))
         mapping = dict(zip(letters, texts, strict=True))
         return structs.replace(request, output_mapping=mapping)
+
+    def _ranked(self, instance: Instance, index: int) -> Iterator[Request]:
+        prompt = self.shown.make(document_block(instance, index, self.spec))
+        request = self._request(instance, prompt)
+        yield structs.replace(request, reference_index=index)
+
+    def _conversation(self, instance: Instance) -> Request:
+        """Return the instance's messages; instructions are a message of the system."""
+        if not instance.messages:
+            raise AdapterError(
+                f"Instance {instance.instance_id} has no messages to send.",
+                "Method chat needs a scenario whose instances are conversations; "
+                "use method generation for a text.",
+            )
+        lead = self.spec.instructions.removesuffix("\n")
+        system = (Message("system", lead),) if lead else ()
+        return Request(
+            instance_id=instance.instance_id,
+            perturbation=instance.perturbation,
+            prompt="",
+            prompt_kind="absent",
+            messages=system + instance.messages,
+            decoding=self.decoding,
+        )
 
     def _separate(self, instance: Instance, index: int) -> Iterator[Request]:
         reference = instance.references[index]
@@ -128,7 +164,6 @@ class _Trial:
             perturbation=instance.perturbation,
             prompt=prompt.text,
             decoding=self.decoding,
-            trial=self.trial,
             example_ids=self.example_ids[: prompt.examples],
             num_train_instances=prompt.examples,
             truncated=prompt.truncated,

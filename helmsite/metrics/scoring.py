@@ -75,7 +75,7 @@ def score(
     extractor = Extractor()
     rules = [r for name in metrics for r in _rules(name, adapter)]
     answers = _by_trial(instances, replies)
-    trials = sorted({*range(adapter.num_trials), *(key[2] for key in answers)})
+    trials = sorted({*range(adapter.all_trials), *(key[2] for key in answers)})
     return [
         row
         for instance in instances

@@ -171,7 +171,7 @@ class Summaries:
             main=self.mains.get(run_id, unmeasured),
             main_metric=self._index.main_metric(manifest.scenario.name),
             n_instances=n_instances,
-            n_trials=n_trials or manifest.spec.adapter.num_trials,
+            n_trials=n_trials or manifest.spec.adapter.all_trials,
         )
 
     def scenario(self, facts: ScenarioFacts, groups: Sequence[str]) -> ScenarioSummary:

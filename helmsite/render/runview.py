@@ -180,21 +180,25 @@ def setting(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
+THOUGHTS = ("chain_of_thought_prefix", "chain_of_thought_suffix")
+
+
 def adapter_facts(
     adapter: AdapterSpec, defaults: AdapterSpec
 ) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
     """Return the settings that differ from the preset's, and the others that say something.
 
-    A field that is empty, as in the preset, does not exist.
+    A field that is empty or plays no part, as in the preset, does not exist.
     """
     differs, same = [], []
+    thinks = adapter.method == "multiple_choice_joint_chain_of_thought"
     for name in adapter.__struct_fields__:
         value, default = getattr(adapter, name), getattr(defaults, name)
         if value != default:
             differs.append(
                 Fact(name, setting(value), other=setting(default) or "empty")
             )
-        elif value not in ("", None, ()):
+        elif value not in ("", None, ()) and (thinks or name not in THOUGHTS):
             same.append(Fact(name, setting(value)))
     return tuple(differs), tuple(same)
 
@@ -227,9 +231,9 @@ def _seeds(adapter: AdapterSpec) -> str:
     """Return what chose examples and instances (docs/adapters.md)."""
     told = []
     if adapter.max_train_instances > 0 and adapter.method != "language_modeling":
-        trials = formats.listed([str(n) for n in range(min(adapter.num_trials, 10))])
-        more = ", …" if adapter.num_trials > 10 else ""
-        plural = "s" if adapter.num_trials > 1 else ""
+        trials = formats.listed([str(n) for n in range(min(adapter.train_trials, 10))])
+        more = ", …" if adapter.train_trials > 10 else ""
+        plural = "s" if adapter.train_trials > 1 else ""
         told.append(
             f"in-context examples: {trials}{more} (the trial{plural})"
             if adapter.sample_train

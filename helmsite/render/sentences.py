@@ -22,9 +22,12 @@ if TYPE_CHECKING:
 METHODS = {
     "generation": "generation",
     "multiple_choice_joint": "joint multiple choice",
+    "multiple_choice_joint_chain_of_thought": "joint multiple choice after a chain of thought",
     "multiple_choice_separate_original": "separate multiple choice",
     "multiple_choice_separate_calibrated": "calibrated separate multiple choice",
+    "ranking_binary": "ranking, document by document",
     "language_modeling": "language modelling",
+    "chat": "chat",
     "": "method unknown",
 }
 UNSCORED = (
@@ -42,7 +45,7 @@ def scenario_title(facts: ScenarioFacts) -> str:
 def method(adapter: AdapterSpec, trials: int = 0) -> str:
     """Return how a scenario was asked: '5-shot, joint multiple choice, 3 trials'."""
     parts = [METHODS[adapter.method]]
-    if adapter.method not in {"", "language_modeling"}:
+    if adapter.method not in {"", "language_modeling", "chat"}:
         shots = adapter.max_train_instances
         parts.insert(0, f"{shots}-shot" if shots else "zero-shot")
     if trials > 1:

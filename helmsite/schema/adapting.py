@@ -12,7 +12,7 @@ from msgspec import Meta, structs
 from helmsite.errors import ConfigError, suggest
 from helmsite.schema import strict
 from helmsite.schema.expressions import fault
-from helmsite.schema.manifest import AdapterSpec, Method
+from helmsite.schema.manifest import JOINT, AdapterSpec, Method
 from helmsite.schema.presets import preset
 
 if TYPE_CHECKING:
@@ -22,7 +22,12 @@ if TYPE_CHECKING:
 
 HINT = "Adapter settings are listed in docs/adapters.md."
 METHODS: tuple[Method, ...] = tuple(method for method in get_args(Method) if method)
-WITH_NOUNS: tuple[Method, ...] = ("generation", "multiple_choice_joint")
+WITH_NOUNS: tuple[Method, ...] = (
+    "generation",
+    "multiple_choice_joint",
+    "multiple_choice_joint_chain_of_thought",
+)
+GENERATING: tuple[Method, ...] = (*WITH_NOUNS, "ranking_binary", "chat")
 ARGUMENTS: dict[str, Any] = {
     "instructions": str,
     "input_noun": str | None,
@@ -42,6 +47,7 @@ _LIMITS: dict[str, Any] = {
     "max_eval_instances": _Positive | None,
     "num_outputs": _Positive,
     "num_train_trials": _Positive,
+    "num_trials": _Positive,
     "temperature": Annotated[float, Meta(ge=0, le=sys.float_info.max)],
     "max_tokens": _Natural,
     "stop_sequences": tuple[Annotated[str, Meta(min_length=1)], ...],
@@ -144,7 +150,7 @@ def _misfits(
                 yield name, f"{base.method} has no nouns; set {prefix!r}."
         if newline in settings and noun not in settings and base.method in WITH_NOUNS:
             yield newline, f"needs {noun!r} beside it."
-    if settings.get("max_tokens") == 0 and base.method in WITH_NOUNS:
+    if settings.get("max_tokens") == 0 and base.method in GENERATING:
         yield "max_tokens", f"{base.method} needs 1 or more."
 
 
@@ -157,7 +163,7 @@ def _said(base: AdapterSpec, arguments: dict[str, Any]) -> dict[str, Any]:
         fields["instructions"] = made.instructions
     if "input_noun" in arguments:
         fields["input_prefix"] = made.input_prefix
-        if method == "multiple_choice_joint":
+        if method in JOINT:
             fields["input_suffix"] = made.input_suffix
     if "output_noun" in arguments:
         fields["output_prefix"] = made.output_prefix

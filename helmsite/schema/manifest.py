@@ -20,11 +20,18 @@ SCHEMA_VERSION = 1
 Method = Literal[
     "generation",
     "multiple_choice_joint",
+    "multiple_choice_joint_chain_of_thought",
     "multiple_choice_separate_original",
     "multiple_choice_separate_calibrated",
+    "ranking_binary",
     "language_modeling",
+    "chat",
     "",
 ]
+JOINT = ("multiple_choice_joint", "multiple_choice_joint_chain_of_thought")
+LATER = ("chain_of_thought_prefix", "chain_of_thought_suffix", "num_trials")
+"""Settings of AdapterSpec that came after the first archives (see RunSpec.spec_id)."""
+
 Publication = Literal["full", "aggregates"]
 Status = Literal["complete", "partial", "cancelled"]
 Format = Literal["share", "number", "integer", "seconds", "bits"]
@@ -38,7 +45,10 @@ class Substitution(Record, frozen=True):
 
 
 class AdapterSpec(Record, frozen=True):
-    """How instances become prompts; every name and default as in HELM's AdapterSpec."""
+    """How instances become prompts; every name and default as in HELM's AdapterSpec.
+
+    A field that is added belongs into LATER, so that no spec_id changes.
+    """
 
     method: Method = ""
     global_prefix: str = ""
@@ -49,6 +59,8 @@ class AdapterSpec(Record, frozen=True):
     reference_prefix: str = "A. "
     reference_prefix_characters: tuple[str, ...] | None = None
     reference_suffix: str = "\n"
+    chain_of_thought_prefix: str = ""
+    chain_of_thought_suffix: str = "\n"
     output_prefix: str = "Output: "
     output_suffix: str = "\n"
     instance_prefix: str = "\n"
@@ -57,6 +69,7 @@ class AdapterSpec(Record, frozen=True):
     max_eval_instances: int | None = None
     num_outputs: int = 5
     num_train_trials: int = 1
+    num_trials: int = 1
     sample_train: bool = True
     temperature: float = 1.0
     max_tokens: int = 100
@@ -67,11 +80,22 @@ class AdapterSpec(Record, frozen=True):
     output_mapping_pattern: str | None = None
 
     @property
-    def num_trials(self) -> int:
-        """How many trials are run: one where all trials would be the same (as HELM)."""
-        if self.method == "language_modeling" or self.max_train_instances <= 0:
+    def train_trials(self) -> int:
+        """How many choices of examples are tried: one where all would be the same (HELM)."""
+        without = self.method in {"language_modeling", "chat"}
+        if without or self.max_train_instances <= 0:
             return 1
         return max(1, self.num_train_trials)
+
+    @property
+    def repeats(self) -> int:
+        """How often each request of a train trial is made, each time with another seed."""
+        return 1 if self.method == "language_modeling" else max(1, self.num_trials)
+
+    @property
+    def all_trials(self) -> int:
+        """How many trials a run has: each repeat of each train trial is one."""
+        return self.train_trials * self.repeats
 
     @property
     def decoding(self) -> Decoding:
@@ -81,13 +105,13 @@ class AdapterSpec(Record, frozen=True):
             max_tokens=self.max_tokens,
             random=self.random or "",
         )
-        if self.method == "generation":
+        if self.method in {"generation", "ranking_binary", "chat"}:
             return structs.replace(
                 shared,
                 num_completions=self.num_outputs,
                 stop_sequences=self.stop_sequences,
             )
-        if self.method == "multiple_choice_joint":
+        if self.method in JOINT:
             return structs.replace(shared, top_k_per_token=self.num_outputs)
         return Decoding(temperature=0.0, max_tokens=0, random=shared.random)
 
@@ -177,9 +201,17 @@ class RunSpec(Record, frozen=True):
 
     @property
     def spec_id(self) -> str:
-        """SHA-256, in hex, over the canonical JSON of the spec."""
-        blob = msgspec.json.encode(self, order="deterministic")
-        return hashlib.sha256(blob).hexdigest()
+        """SHA-256, in hex, over the canonical JSON of the spec.
+
+        Settings that are LATER count only where they differ from their default, so the
+        id of a spec stays what it was before there were such settings.
+        """
+        plain = msgspec.to_builtins(self, order="deterministic")
+        usual = AdapterSpec()
+        for name in LATER:
+            if getattr(self.adapter, name) == getattr(usual, name):
+                del plain["adapter"][name]
+        return hashlib.sha256(msgspec.json.encode(plain)).hexdigest()
 
 
 def run_id(spec_id: str, suite: str, origin: str) -> str:

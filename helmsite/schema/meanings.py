@@ -65,7 +65,7 @@ extra | string (JSON) | what the source says and no column holds
         _columns("""
 instance_id | string | the instance
 perturbation | string | and which version of it
-trial | int32 | HELM's train trial; an Inspect epoch
+trial | int32 | train trial · `num_trials` + repeat (HELM's train trial, if nothing is repeated); an Inspect epoch
 mode | string | original, calibration, or `judge:<metric>`
 request_index | int32 | windows of one long document
 reference_index | int32 | the reference that is scored, -1 if none

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from helmsite.schema.manifest import AdapterSpec, Method
+from helmsite.schema.manifest import JOINT, AdapterSpec, Method
 
 
 def _prefix(noun: str | None, newline: bool) -> str:
@@ -24,7 +24,11 @@ def preset(
     newline_after_input_noun: bool = False,
     newline_after_output_noun: bool = False,
 ) -> AdapterSpec:
-    """Return HELM's adapter spec for a method (its get_*_adapter_spec functions)."""
+    """Return HELM's adapter spec for a method (its get_*_adapter_spec functions).
+
+    ranking_binary has half of the four examples that HELM's function names: an example
+    is a query, and each of its documents makes a block.
+    """
     if method == "generation":
         return AdapterSpec(
             method=method,
@@ -36,7 +40,7 @@ def preset(
             temperature=0.0,
             stop_sequences=("\n",),
         )
-    if method == "multiple_choice_joint":
+    if method in JOINT:
         return AdapterSpec(
             method=method,
             instructions=_instructions(instructions),
@@ -47,6 +51,29 @@ def preset(
             max_tokens=1,
             temperature=0.0,
             stop_sequences=("\n",),
+        )
+    if method == "ranking_binary":
+        return AdapterSpec(
+            method=method,
+            instructions=_instructions(instructions),
+            input_prefix="Query: ",
+            reference_prefix="Passage: ",
+            output_prefix="Does the passage answer the query?\nAnswer: ",
+            max_train_instances=2,
+            num_outputs=1,
+            max_tokens=5,
+            temperature=0.0,
+        )
+    if method == "chat":
+        return AdapterSpec(
+            method=method,
+            instructions=_instructions(instructions),
+            input_prefix="",
+            output_prefix="",
+            max_train_instances=0,
+            num_outputs=1,
+            max_tokens=2000,
+            temperature=0.0,
         )
     separate = method.startswith("multiple_choice_separate")
     return AdapterSpec(
