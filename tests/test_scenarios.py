@@ -521,7 +521,7 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
         {"adapter": {"method": "generatoin"}},
         "'adapter.method': invalid enum value 'generatoin'; possible: generation, multi",
     ),
-    ({"adapter": {"method": "generatoin"}}, "language_modeling. Did you mean 'gener"),
+    ({"adapter": {"method": "generatoin"}}, "Did you mean 'generation'?"),
     (
         {"adapter": {"method": "generation", "max_tokns": 1}},
         "unknown setting 'adapter.max_tokns'. Did you mean 'max_tokens'",
@@ -846,13 +846,21 @@ def test_every_builtin_example_loads() -> None:
     listing = scenarios.listing()
     assert listing.problems == ()
     for entry in listing.entries:
-        loaded = scenarios.load(entry.example)
-        assert loaded.instances
-        assert loaded.metrics
-        assert loaded.facts.main_metric in loaded.metrics
-        assert loaded.facts.licence
-        assert loaded.facts.citation
-        assert loaded.facts.taxonomy.task
+        said = read_file(Path(entry.place)).definition
+        assert said.licence
+        assert said.citation
+        assert said.taxonomy.task
+        assert said.main_metric in said.metrics
+        if not said.source.files:
+            loaded = scenarios.load(entry.example)
+            assert loaded.instances
+            assert loaded.facts.main_metric in loaded.metrics
+
+
+def test_a_builtin_scenario_without_its_data_says_what_is_missing() -> None:
+    with pytest.raises(ScenarioError, match=r"boolq_perturbed\.json") as caught:
+        scenarios.load("boolq")
+    assert caught.value.hint
 
 
 def test_a_bom_and_windows_line_ends_are_fine_everywhere(project: Project) -> None:

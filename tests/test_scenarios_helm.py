@@ -63,23 +63,10 @@ OPENBOOKQA: dict[str, Any] = {
     },
     "adapter": GENERATION,
 }
-BOOLQ: dict[str, Any] = {
-    "source": {
-        "files": {
-            "train": "{raw}/boolq/train_first300.jsonl",
-            "valid": "{raw}/boolq/dev.jsonl",
-        }
-    },
-    "main_split": "valid",
-    "input": "{{ passage }}\nQuestion: {{ question[:1] | upper }}{{ question[1:] }}?",
-    "references": {"correct": "{{ 'Yes' if answer else 'No' }}"},
-    "adapter": GENERATION,
-}
 CASES = {
     "mmlu_abstract_algebra": (MMLU, "mmlu:subject=abstract_algebra"),
     "gsm": (GSM, "gsm"),
     "openbookqa": (OPENBOOKQA, "openbookqa"),
-    "boolq": (BOOLQ, "boolq"),
 }
 
 

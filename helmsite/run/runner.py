@@ -224,6 +224,8 @@ def _warnings(work: Work, failures: int) -> tuple[str, ...]:
     found = []
     if failures:
         found.append(f"{failures} of {len(work.requests)} requests failed.")
+    for reason, count in sorted(work.plan.scenario.skipped.items()):
+        found.append(f"{count} rows of the data were left out: {reason}.")
     truncated = sum(1 for r in work.requests if r.truncated)
     if truncated:
         found.append(f"{truncated} of {len(work.requests)} prompts were truncated.")

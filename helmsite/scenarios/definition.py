@@ -26,11 +26,21 @@ class Parameter(Record, frozen=True):
     description: str = ""
 
 
+class Place(Record, frozen=True):
+    """Where a file or folder is, and where it comes from if it isn't there."""
+
+    path: str
+    url: Texts = ()
+
+
 class Source(Record, frozen=True):
-    """Which files hold the rows; paths are templates, relative to the scenario file."""
+    """Which files hold the rows; paths are templates, relative to the scenario file.
+
+    `files` goes by split; for a loader it goes by the names that the loader asks for.
+    """
 
     path: Texts = ()
-    files: dict[Split, Texts] = {}
+    files: dict[str, Texts | Place] = {}
     format: FileFormat = ""
     records: str = ""
     columns: tuple[str, ...] = ()
@@ -86,6 +96,7 @@ class Definition(Record, frozen=True):
     parameters: dict[str, Parameter] = {}
     source: Source = Source()
     generator: str = ""
+    loader: str = ""
     where: str = ""
     split: SplitRule = SplitRule()
     input: str = ""

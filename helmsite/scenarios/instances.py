@@ -29,10 +29,14 @@ def numbered(instances: Iterable[Instance]) -> tuple[Instance, ...]:
     Within a split they keep their order, so a source already in that order is numbered
     as it stands.
     """
-    ordered = sorted(instances, key=lambda i: splits.ORDER.index(i.split))
+    return in_order(sorted(instances, key=lambda i: splits.ORDER.index(i.split)))
+
+
+def in_order(instances: Iterable[Instance]) -> tuple[Instance, ...]:
+    """Return instances with ids id0, id1, ... in the order in which they come."""
     return tuple(
         structs.replace(each, instance_id=f"id{n}", position=n)
-        for n, each in enumerate(ordered)
+        for n, each in enumerate(instances)
     )
 
 

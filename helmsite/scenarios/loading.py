@@ -10,10 +10,19 @@ import msgspec
 
 from helmsite.errors import ScenarioError
 from helmsite.scenarios import adapter, parameters
+from helmsite.scenarios.definition import Place
+from helmsite.scenarios.files import Files
 from helmsite.scenarios.generators import GENERATORS
-from helmsite.scenarios.instances import Maker, kept_rows, numbered, row_splits
+from helmsite.scenarios.instances import (
+    Maker,
+    in_order,
+    kept_rows,
+    numbered,
+    row_splits,
+)
 from helmsite.scenarios.library import BUILTIN, find
-from helmsite.scenarios.places import data_file, data_folders
+from helmsite.scenarios.loaders import LOADERS
+from helmsite.scenarios.places import data_folders, data_place
 from helmsite.scenarios.reading import read_file
 from helmsite.scenarios.sources import FileRows, read_rows
 from helmsite.scenarios.splits import ORDER
@@ -33,6 +42,7 @@ if TYPE_CHECKING:
 
     from helmsite.scenarios.definition import Definition, Texts
     from helmsite.scenarios.generators import Generator
+    from helmsite.scenarios.loaders import Loader
     from helmsite.scenarios.parameters import Value
 
 ENGINE = 1
@@ -49,6 +59,7 @@ class _Made(Record, frozen=True):
     instances: tuple[Instance, ...]
     data: DataRevision
     shape: dict[str, Any]
+    skipped: dict[str, int] = {}
 
 
 def load(
@@ -74,21 +85,24 @@ def load(
     values = parameters.resolve(definition, given)
     render = renderer(values)
     spec, methods = adapter.specs(definition, path, method, render)
+    allowed = data_folders(path, (BUILTIN, *search), roots)
     if definition.generator:
         made = _generated(definition.generator, values)
+    elif definition.loader:
+        made = _loaded(definition, path.parent, allowed, values, render)
     else:
-        allowed = data_folders(path, (BUILTIN, *search), roots)
         made = _read(definition, path.parent, allowed, values, render)
     _check_main_split(definition, path, made.instances)
     names = (*definition.metrics, definition.main_metric)
     return LoadedScenario(
-        facts=_facts(definition, parameters.entry(name, values), render),
+        facts=_facts(definition, parameters.canonical(definition, values), render),
         adapter=spec,
         metrics=tuple(dict.fromkeys(name for name in names if name)),
         instances=made.instances,
         data=made.data,
         definition_sha256=_digest(made.shape),
         methods=methods,
+        skipped=made.skipped,
     )
 
 
@@ -102,6 +116,34 @@ def _generated(name: str, values: dict[str, Value]) -> _Made:
     )
 
 
+def _loaded(
+    definition: Definition,
+    folder: Path,
+    allowed: Sequence[Path],
+    values: dict[str, Value],
+    render: Callable[[str], str],
+) -> _Made:
+    source = definition.source
+    names = {k: render(_path(v)) for k, v in source.files.items()}
+    files = Files(source, names, lambda name: data_place(folder, name, allowed))
+    loader: Loader = LOADERS.load(definition.loader)
+    version = f"{definition.loader}@{loader.version}"
+    return _Made(
+        instances=in_order(loader.load(files, **values)),
+        data=DataRevision(
+            source=", ".join(Path(name).name for name in names.values()),
+            sha256=_together(files.digests),
+            generator=version,
+        ),
+        shape={
+            "loader": version,
+            "parameters": values,
+            "source": _source_shape(definition),
+        },
+        skipped=dict(files.skipped),
+    )
+
+
 def _read(
     definition: Definition,
     folder: Path,
@@ -111,7 +153,7 @@ def _read(
 ) -> _Made:
     source = definition.source
     files: list[tuple[str, str, FileRows]] = [
-        (split, name, read_rows(data_file(folder, name, allowed), source))
+        (split, name, read_rows(data_place(folder, name, allowed), source))
         for split, texts in source.files.items() or (("", source.path),)
         for name in map(render, _listed(texts))
     ]
@@ -137,13 +179,24 @@ def _read(
 def _shape(definition: Definition, values: dict[str, Value]) -> dict[str, Any]:
     """Return all of a definition that can change an instance, file names aside."""
     said = msgspec.to_builtins(definition)
-    source = {k: v for k, v in said["source"].items() if k not in ("path", "files")}
     shape = {key: said[key] for key in SHAPING}
+    source = _source_shape(definition)
     return {**shape, "source": source, "parameters": values, "engine": ENGINE}
 
 
-def _listed(texts: Texts) -> tuple[str, ...]:
+def _source_shape(definition: Definition) -> dict[str, Any]:
+    said = msgspec.to_builtins(definition.source)
+    return {k: v for k, v in said.items() if k not in ("path", "files")}
+
+
+def _listed(texts: Texts | Place) -> tuple[str, ...]:
+    if isinstance(texts, Place):
+        return (texts.path,)
     return (texts,) if isinstance(texts, str) else texts
+
+
+def _path(place: Texts | Place) -> str:
+    return _listed(place)[0]
 
 
 def _together(parts: Sequence[tuple[str, str]]) -> str:

@@ -55,6 +55,17 @@ def entry(name: str, values: Mapping[str, Value]) -> str:
     return format_entry(name, {k: written(v) for k, v in values.items()})
 
 
+def canonical(definition: Definition, values: Mapping[str, Value]) -> str:
+    """Return the name of a scenario with its parameters, as HELM's run names have it.
+
+    A switch that is off, as it is by default, is left out: boolq, not
+    boolq:only_contrast=False.
+    """
+    off = {n for n, p in definition.parameters.items() if p.default is False}
+    said = {n: v for n, v in values.items() if v is not False or n not in off}
+    return entry(definition.name, said)
+
+
 def written(value: Value) -> str:
     """Return a parameter's value as a run entry has it: True and False as in HELM."""
     return str(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from helmsite.errors import ScenarioError
@@ -26,6 +27,19 @@ def data_folders(
     homes = [folder.resolve() for folder in homes or [path.parent]]
     beside = [folder.parent / DATA for folder in homes]
     return tuple(folder.resolve() for folder in (*homes, *beside, *more))
+
+
+def data_place(folder: Path, name: str, allowed: Sequence[Path]) -> Path:
+    """Return where a scenario's file or folder is: beside its YAML, or in a data folder.
+
+    Raises:
+        ScenarioError: it is outside the allowed folders, links followed, or no file.
+    """
+    for home in (folder, *allowed):
+        with suppress(OSError, ValueError):  # a name that no file can have
+            if (home / name).exists():
+                return data_file(home, name, allowed)
+    return data_file(folder, name, allowed)
 
 
 def data_file(folder: Path, name: str, allowed: Sequence[Path]) -> Path:

@@ -10,6 +10,7 @@ from helmsite.scenarios import parameters
 from helmsite.scenarios.adapter import has_template
 from helmsite.scenarios.definition import (
     Definition,
+    Place,
     ReferenceForm,
     References,
     ScenarioFile,
@@ -17,13 +18,17 @@ from helmsite.scenarios.definition import (
     SplitRule,
 )
 from helmsite.scenarios.generators import GENERATORS
+from helmsite.scenarios.loaders import LOADERS
 from helmsite.scenarios.sandbox import Sandbox
+from helmsite.scenarios.splits import ORDER
 from helmsite.scenarios.templates import PARAMETERS, Template
 from helmsite.schema import adapting, strict, yamlfile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
+
+    from helmsite.scenarios.definition import Texts
 
 HINT = "docs/scenarios.md lists every key."
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
@@ -129,15 +134,32 @@ def _origin(found: Definition, keys: tuple[str, ...]) -> Iterator[Problem]:
         for key in OF_SOURCES:
             if key in keys:
                 yield key, "does not go together with 'generator'."
+    elif "loader" in keys:
+        yield from _loader(found, keys)
     else:
         yield from _source(found.source, keys)
         if "input" not in keys:
             yield "name", "'input' is missing: a template of what a model is asked."
 
 
+def _loader(found: Definition, keys: tuple[str, ...]) -> Iterator[Problem]:
+    known = LOADERS.table()
+    if found.loader not in known:
+        near = suggest(found.loader, known) or _one_of(known)
+        yield "loader", f"unknown: {found.loader!r}.{near}"
+    for key in OF_SOURCES:
+        if key in keys:
+            yield key, "does not go together with 'loader'."
+    if found.source.path or not found.source.files:
+        yield "source", "give it 'files', by the names that the loader asks for."
+
+
 def _source(source: Source, keys: tuple[str, ...]) -> Iterator[Problem]:
     if bool(source.path) == bool(source.files):
         yield "source", "give it either 'path' or 'files'."
+    for name in source.files:
+        if name not in ORDER:
+            yield f"source.files.{name}", f"is no split.{_one_of(ORDER)}"
     if source.files and "split" in keys:
         yield (
             "split",
@@ -210,7 +232,7 @@ def template_texts(found: Definition) -> Iterator[tuple[str, str, bool]]:
         "title": found.title,
         "groups": found.groups,
         "source.path": found.source.path,
-        **{f"source.files.{k}": v for k, v in found.source.files.items()},
+        **{f"source.files.{k}": _paths(v) for k, v in found.source.files.items()},
         **{f"adapter.{k}": v for k, v in found.adapter.items()},
         **{
             f"methods.{m}.{k}": v
@@ -237,6 +259,12 @@ def template_texts(found: Definition) -> Iterator[tuple[str, str, bool]]:
         by_row |= _of_reference(f"references[{index}]", form)
     for field, value in by_row.items():
         yield from ((at, text, True) for at, text in _each(field, value))
+
+
+def _paths(place: Texts | Place) -> tuple[str, ...]:
+    if isinstance(place, Place):
+        return (place.path, *_paths(place.url))
+    return (place,) if isinstance(place, str) else place
 
 
 def _of_reference(field: str, form: ReferenceForm) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import io
 import sys
 from datetime import date, datetime, time
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -33,6 +33,8 @@ SUFFIXES = {
     ".ndjson": "jsonl",
     ".parquet": "parquet",
 }
+KINDS = {str: "a text", bool: "true or false", list: "a list", dict: "an object"}
+T = TypeVar("T")
 BOM = b"\xef\xbb\xbf"
 
 
@@ -41,6 +43,30 @@ class Row(NamedTuple):
 
     place: str
     fields: dict[str, Any]
+
+    def value(self, name: str, kind: type[T]) -> T:
+        """Return a field of a type.
+
+        Raises:
+            ScenarioError: there is no such field, or it is of another type.
+        """
+        if name not in self.fields:
+            raise ScenarioError(
+                f"{self.place}: there is no field {name!r}.{suggest(name, self.fields)}",
+                f"Fields of this row: {', '.join(self.fields) or 'none'}.",
+            )
+        found = self.fields[name]
+        if isinstance(found, kind):
+            return found
+        raise ScenarioError(
+            f"{self.place}: {name} must be {KINDS.get(kind, kind.__name__)}, "
+            f"but is {type(found).__name__}.",
+            "Is this the right file, in its original layout?",
+        )
+
+    def text(self, name: str) -> str:
+        """Return a text field."""
+        return self.value(name, str)
 
 
 class FileRows(NamedTuple):
@@ -63,7 +89,7 @@ def read_rows(path: Path, source: Source) -> FileRows:
             f"{path}: the name does not tell its format.",
             f"Add format: to the source, one of {known}.",
         )
-    data = _bytes(path)
+    data = read_bytes(path)
     read: dict[str, Callable[[bytes, Path, Source], Iterator[Row]]] = {
         "csv": _csv,
         "tsv": _csv,
@@ -79,7 +105,8 @@ def read_rows(path: Path, source: Source) -> FileRows:
     return FileRows(hashlib.sha256(data).hexdigest(), rows)
 
 
-def _bytes(path: Path) -> bytes:
+def read_bytes(path: Path) -> bytes:
+    """Return the bytes of a file that is there and not empty."""
     try:
         data = path.read_bytes()
     except FileNotFoundError as error:
@@ -103,7 +130,8 @@ def _neighbours(path: Path) -> list[str]:
     return sorted(p.name for p in folder.iterdir()) if folder.is_dir() else []
 
 
-def _text(data: bytes, path: Path) -> str:
+def read_text(data: bytes, path: Path) -> str:
+    """Return bytes of a file as text, without a byte order mark."""
     try:
         return data.removeprefix(BOM).decode("utf-8")
     except UnicodeDecodeError as error:
@@ -121,7 +149,7 @@ def _text(data: bytes, path: Path) -> str:
 def _csv(data: bytes, path: Path, source: Source) -> Iterator[Row]:
     tabs = (source.format or SUFFIXES.get(path.suffix.lower())) == "tsv"
     delimiter = source.delimiter or ("\t" if tabs else ",")
-    lines = _records(_text(data, path), path, delimiter, quotes=source.quotes)
+    lines = _records(read_text(data, path), path, delimiter, quotes=source.quotes)
     columns = source.columns or _header(lines, path)
     for number, (line, values) in enumerate(lines, start=1):
         place = f"{path}, row {number} (line {line})"
@@ -175,7 +203,7 @@ def _header(lines: Iterator[tuple[int, list[str]]], path: Path) -> tuple[str, ..
 
 
 def _jsonl(data: bytes, path: Path, _: Source) -> Iterator[Row]:
-    _text(data, path)
+    read_text(data, path)
     for number, line in enumerate(data.removeprefix(BOM).split(b"\n"), start=1):
         if line.strip():
             place = f"{path}, line {number}"
@@ -183,7 +211,7 @@ def _jsonl(data: bytes, path: Path, _: Source) -> Iterator[Row]:
 
 
 def _json(data: bytes, path: Path, source: Source) -> Iterator[Row]:
-    _text(data, path)
+    read_text(data, path)
     found = _decoded(data.removeprefix(BOM), str(path))
     at = source.records
     for name in at.split(".") if at else ():
