@@ -18,10 +18,15 @@ _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _SOURCE = "HELM"
 
 
-def normalise(text: str) -> str:
-    """Return a text in lower case without ASCII punctuation, articles and extra spaces."""
+def normalise(text: str, *, articles: bool = False) -> str:
+    """Return a text in lower case without ASCII punctuation, articles and extra spaces.
+
+    Args:
+        text: any text.
+        articles: whether to leave them in.
+    """
     bare = text.lower().translate(_PUNCTUATION)
-    return " ".join(_ARTICLES.sub(" ", bare).split())
+    return " ".join((bare if articles else _ARTICLES.sub(" ", bare)).split())
 
 
 @text_metric(
@@ -54,6 +59,23 @@ def exact_match(gold: str, prediction: str) -> float:
 def quasi_exact_match(gold: str, prediction: str) -> float:
     """Return 1 if both are equal once normalised, 0 for an empty prediction."""
     return float(bool(prediction) and normalise(gold) == normalise(prediction))
+
+
+@text_metric(
+    MetricFacts(
+        name="quasi_leave_articles_exact_match",
+        title="Quasi-exact match (with articles)",
+        description="Share of instances whose answer equals a correct reference without regard to case, punctuation and spacing; articles count.",
+        family="accuracy",
+        higher_is_better=True,
+        format="share",
+        source=_SOURCE,
+    )
+)
+def quasi_leave_articles_exact_match(gold: str, prediction: str) -> float:
+    """Return 1 if both are equal once normalised, articles left in."""
+    expected, found = (normalise(text, articles=True) for text in (gold, prediction))
+    return float(bool(prediction) and expected == found)
 
 
 @text_metric(

@@ -5,7 +5,8 @@ a reference. They are scored by crfm-helm, which is never imported by the projec
 this runs in an environment of its own:
 
     python -m venv helm-env
-    helm-env/bin/pip install crfm-helm==0.5.16
+    helm-env/bin/pip install crfm-helm==0.5.16 rouge-score
+    helm-env/bin/python -m nltk.downloader punkt_tab
     helm-env/bin/python tests/frozen/make_text_scores.py
 
 Each pair is scored by every metric, so that a set metric also sees plain text and the
@@ -13,16 +14,22 @@ other way round. The tests compare our figures with these.
 """
 
 import json
+import warnings
 from importlib.metadata import version
 from pathlib import Path
 
 from helm.benchmark.metrics import (  # type: ignore[import-not-found]
     evaluate_reference_metrics as helm,
 )
+from helm.benchmark.scenarios.math_scenario import (  # type: ignore[import-not-found]
+    is_equiv,
+    is_equiv_chain_of_thought,
+)
 
 METRICS = (
     "exact_match",
     "quasi_exact_match",
+    "quasi_leave_articles_exact_match",
     "prefix_exact_match",
     "quasi_prefix_exact_match",
     "exact_match_indicator",
@@ -30,7 +37,23 @@ METRICS = (
     "exact_set_match",
     "iou_set_match",
     "f1_set_match",
+    "final_number_exact_match",
+    "absolute_value_difference",
+    "math_equiv",
+    "math_equiv_chain_of_thought",
+    "rouge_1",
+    "rouge_2",
+    "rouge_l",
+    "bleu_1",
+    "bleu_4",
 )
+OTHERS = {
+    "math_equiv": is_equiv,
+    "math_equiv_chain_of_thought": is_equiv_chain_of_thought,
+    "rouge_1": helm.get_rouge_function("rouge1"),
+    "rouge_2": helm.get_rouge_function("rouge2"),
+    "rouge_l": helm.get_rouge_function("rougeL"),
+}
 
 # gold text → predictions
 PLAIN: dict[str, list[str]] = {
@@ -198,10 +221,180 @@ SETS: dict[str, list[str]] = {
 }
 
 
+NUMBERS: dict[str, list[str]] = {
+    "The answer is 15.": [
+        "The answer is 15 eggs.",
+        "15",
+        "15.0",
+        "1 5",
+        "-15",
+        "So 10 + 5 = 15",
+        "15 of 20",
+        "fifteen",
+        "",
+    ],
+    "1,234": ["1234", "1,234.", "1.234", "1 234", "12,34", ",1234", "1234,", "1_234"],
+    "#### 18": ["18", "#### 18", "#### 18.0", "It costs $18", "18%", "(18)", "18x5"],
+    "-3": ["-3", "3", "- 3", "\u22123", "minus 3", "--3", "+3", " -3 "],
+    "2.50": ["2.5", "2.50", "2,50", "2:50", "$2.50", "2.500", "2.50.", "250"],
+    "7": ["7", "8", "-7", "seven", "7.0", "07", "7\n", "1,000,007", "9" * 25, "\u0667"],
+    "no number": ["", "none", "3", ",", "-", ",,5,"],
+}
+
+FORMULAS: dict[str, list[str]] = {
+    "\\frac{1}{2}": [
+        "\\frac{1}{2}",
+        "\\frac12",
+        "\\dfrac{1}{2}",
+        "\\tfrac12",
+        "1/2",
+        " 1 / 2 ",
+        "0.5",
+        ".5",
+        "0.50",
+        "\\frac1{2}",
+        "\\frac{1}2",
+        "\\frac{2}{4}",
+        "x = \\frac{1}{2}",
+        "k=1/2",
+        "\\frac",
+        "\\frac1",
+        "",
+    ],
+    "-\\frac{3}{4}": ["-3/4", "-\\frac34", "-0.75", "\\frac{-3}{4}", "\\dfrac{-3}{4}"],
+    "2\\sqrt{3}": [
+        "2\\sqrt3",
+        "2\\sqrt{3}",
+        "2 \\sqrt 3",
+        "\\sqrt{12}",
+        "2\\sqrt",
+        "2\\sqrt{3}\\text{ cm}",
+        "2\\sqrt{3}\\text{cm}",
+    ],
+    "50": [
+        "50\\%",
+        "50%",
+        "\\$50",
+        "$50$",
+        "50\\text{ miles}",
+        "50\\text{ miles} or 50\\text{ km}",
+        "50^\\circ",
+        "50^{\\circ}",
+        "x=50",
+        "x = 50",
+        "xy=50",
+        "xyz=50",
+        "a=b=50",
+        "5\\!0",
+        "5 0",
+        "50.",
+        "50.0",
+        "5\n0",
+    ],
+    "\\left(1, \\frac{2}{3}\\right)": [
+        "(1, 2/3)",
+        "(1,\\frac{2}{3})",
+        "(1, \\frac23)",
+        "\\left( 1,\\dfrac23 \\right)",
+        "(1,\\frac{2}{3}]",
+    ],
+    "0.3": [".3", "0.3", "{.3}", " .3", "\\frac{3}{10}", "3/10", "0,3"],
+    "x^2+1": ["x^2 + 1", "x^{2}+1", "1+x^2", "f = x^2+1", "f(x)=x^2+1", "X^2+1"],
+    "So it is $\\boxed{\\frac{1}{2}}$.": [
+        "Thus \\boxed{0.5}",
+        "\\boxed{1/2}",
+        "\\boxed{2} and then \\boxed{\\frac12}",
+        "\\boxed{\\frac12} and then \\boxed{2}",
+        "\\fbox{1/2}",
+        "\\boxed 1/2",
+        "\\boxed{1/2",
+        "\\boxed{}",
+        "\\boxed",
+        "1/2",
+        "",
+    ],
+    "no box": ["no box", "none", "\\boxed{1}", "\\fbox{1}", "\\boxed}{1}"],
+    "\\boxed{\\{1, 2\\}}": [
+        "\\boxed{\\{1,2\\}}",
+        "\\boxed{{1,2}}",
+        "\\boxed{\\{2,1\\}}",
+    ],
+    "11\\frac{1}{2}\\\\": ["11\\frac{1}{2}\\", "11\\frac12\\\\", "11.5", "23/2"],
+}
+
+PROSE: dict[str, list[str]] = {
+    "The ferry crosses the fjord twice a day. It carries cars.": [
+        "The ferry crosses the fjord twice a day. It carries cars.",
+        "The ferry crosses the fjord twice a day.",
+        "It carries cars. The ferry crosses the fjord twice a day.",
+        "Ferries crossed the fjord, carrying a car.",
+        "the ferry crosses the fjord twice a day . it carries cars .",
+        "The ferry crosses the fjord twice a day It carries cars",
+        "Twice a day the ferry crosses.",
+        "The train stops here.",
+        "The the the the the",
+        "ferry",
+        ".",
+        "",
+    ],
+    "Dr. Moe arrived at 5 p.m. on Friday.": [
+        "Dr. Moe arrived at 5 p.m. on Friday.",
+        "Dr Moe arrived at 5 pm on Friday",
+        "Dr. Moe came at 5 p.m. He left.",
+        "On Friday, Dr. Moe arrived.",
+        "Moe arrived at 5 p.m.",
+    ],
+    "It's the U.S. team's 3rd win, isn't it?": [
+        "It's the U.S. team's 3rd win, isn't it?",
+        "It is the U.S. team's third win, is it not?",
+        "The U.S. The team's 3rd win.",
+        "It's \"the\" U.S. team's 3rd win (isn't it).",
+        "its the us teams 3rd win isnt it",
+    ],
+    "Bread, butter and jam": [
+        "bread butter jam",
+        "Bread, butter, and jam",
+        "jam and butter, bread",
+        "breads butters jams",
+        "Bread & butter & jam",
+        "bread-butter-jam",
+        "br\u00f8d, sm\u00f8r og syltet\u00f8y",
+    ],
+    "one two three four five six seven eight": [
+        "one two three four five six seven eight",
+        "one two three four",
+        "five six seven eight one two three four",
+        "one three two four six five eight seven",
+        "one two three four five six seven eight nine ten eleven",
+        "one  two\tthree\nfour",
+        "one two three",
+        "one one one one one",
+    ],
+    "\u5317\u4eac is big. \u00c5lesund is small!": [
+        "\u5317\u4eac is big.",
+        "\u00c5lesund is small!",
+        "is big. is small!",
+        "\u5317 \u4eac is big. \u00e5lesund is small!",
+    ],
+    "No. 5 cost $3.50, i.e. too much; see p. 12 etc.": [
+        "No. 5 cost $3.50, i.e. too much; see p. 12 etc.",
+        "No. 5 cost $3.50. I.e. too much. See p. 12 etc",
+        "Number 5 cost 3.50 dollars...",
+        "no... 5 cost -- too much",
+    ],
+}
+
+
+def score(name: str, gold: str, prediction: str) -> float:
+    function = OTHERS.get(name) or getattr(helm, name)
+    return function(gold, prediction)  # type: ignore[no-any-return]
+
+
 def main() -> None:
+    warnings.simplefilter("ignore")  # of the BLEU of short texts
     pairs = [
-        [gold, prediction, [getattr(helm, name)(gold, prediction) for name in METRICS]]
-        for table in (PLAIN, SETS)
+        [gold, prediction, [score(name, gold, prediction) for name in METRICS]]
+        for table in (PLAIN, SETS, NUMBERS, FORMULAS, PROSE)
         for gold, predictions in table.items()
         for prediction in predictions
     ]
