@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 from msgspec import structs
 
+from helmsite.config import informed
 from helmsite.errors import ConfigError, suggest
 from helmsite.query.rows import Column, Group
 from helmsite.query.sql import query
@@ -86,7 +87,7 @@ class Index:
                 known.setdefault(facts.name, facts)
         self.scenarios = dict(sorted(self.scenarios.items(), key=_by_title))
         self.cards = {
-            name: _informed(card, site.contamination.get(name, ()))
+            name: _told(informed(card), site.contamination.get(name, ()))
             for name, card in sorted(self.cards.items())
         }
         connection.register("entry", self._entries())
@@ -255,7 +256,7 @@ class Index:
         return name
 
 
-def _informed(card: ModelCard, known: tuple[Contamination, ...]) -> ModelCard:
+def _told(card: ModelCard, known: tuple[Contamination, ...]) -> ModelCard:
     """Return an archived card with what the project knows of contamination by now."""
     return structs.replace(card, contamination=known) if known else card
 

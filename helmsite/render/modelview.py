@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         ScenarioSummary,
     )
     from helmsite.render.frames import Frames
-    from helmsite.schema import ModelCard
+    from helmsite.schema import ModelCard, Prices
 
 SHARES = MetricFacts(
     "share",
@@ -83,11 +83,31 @@ def _card(card: ModelCard) -> Iterator[Fact]:
         ("Parameters", formats.parameters(card.num_parameters), ""),
         ("Context", context, ""),
         ("Access", card.access, ""),
+        ("Tokenizer", card.tokenizer, ""),
         ("Released", card.release_date, ""),
         ("Licence", card.licence, ""),
+        ("Training energy", _amount(card.training_energy_mwh, "MWh"), ""),
+        ("Training emissions", _amount(card.training_co2_tonnes, "tonnes of CO2"), ""),
+        ("How that is known", card.training_note, ""),
+        ("Price", _price(card.prices), ""),
+        ("Also called", ", ".join(card.aliases), ""),
         ("Source", card.url, card.url),
     ]
     return (Fact(n, plain(v), href=h) for n, v, h in known if v)
+
+
+def _amount(value: float | None, unit: str) -> str:
+    return "" if value is None else f"{value:,.10g} {unit}"
+
+
+def _price(prices: Prices | None) -> str:
+    if prices is None:
+        return ""
+    asked, made = prices.input_per_million, prices.output_per_million
+    return (
+        f"{asked:,.10g} {prices.currency} for a million tokens of prompts, "
+        f"{made:,.10g} for a million of completions"
+    )
 
 
 def _setups(runs: Iterable[RunSummary]) -> Iterator[Fact]:

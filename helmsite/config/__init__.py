@@ -1,0 +1,27 @@
+"""A project's settings: helmsite.toml, suites and model cards, problems all at once."""
+
+from helmsite.config.models import BUILTIN_MODELS, ModelConfig, informed, known_cards
+from helmsite.config.settings import (
+    CONFIG_NAME,
+    GroupConfig,
+    Project,
+    SiteConfig,
+    load_project,
+)
+from helmsite.config.suites import Suite, SuiteEntry, builtin_suite, of_entries
+
+__all__ = [
+    "BUILTIN_MODELS",
+    "CONFIG_NAME",
+    "GroupConfig",
+    "ModelConfig",
+    "Project",
+    "SiteConfig",
+    "Suite",
+    "SuiteEntry",
+    "builtin_suite",
+    "informed",
+    "known_cards",
+    "load_project",
+    "of_entries",
+]

@@ -1,0 +1,188 @@
+"""A project's settings: helmsite.toml, suites and model cards, problems all at once."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import msgspec
+
+from helmsite.config import models as known_models
+from helmsite.config.models import ModelConfig, ModelFile, placed
+from helmsite.config.suites import (
+    Suite,
+    builtin_names,
+    builtin_suite,
+    check_entries,
+    read_suites,
+)
+from helmsite.errors import ConfigError, suggest
+from helmsite.schema import Contamination, Method, Record, strict
+
+CONFIG_NAME = "helmsite.toml"
+
+
+class GroupConfig(Record, frozen=True):
+    """A leaderboard of its own: scenarios are run entries, or names for all of theirs."""
+
+    title: str
+    scenarios: tuple[str, ...]
+    description: str = ""
+
+
+class SiteConfig(Record, frozen=True):
+    """How the site presents itself. `groups` keeps the order of the leaderboards.
+
+    Without `text_search` no index of what instances and completions say is written.
+    `allow_secrets` holds fingerprints of keys that may stand on pages (docs/publishing.md).
+    """
+
+    title: str = "helmsite"
+    description: str = ""
+    base_url: str = ""
+    groups: dict[str, GroupConfig] = {}
+    pinned_methods: dict[str, Method] = {}
+    overrides: str = ""
+    contamination: dict[str, tuple[Contamination, ...]] = {}
+    size_budget_mb: int = 800
+    text_search: bool = True
+    allow_secrets: tuple[str, ...] = ()
+
+
+class Project(Record, frozen=True):
+    """A folder with helmsite.toml, suites/*.yaml and scenarios/*.yaml, read and checked."""
+
+    root: str
+    archive: str
+    site: SiteConfig = SiteConfig()
+    models: dict[str, ModelConfig] = {}
+    suites: dict[str, Suite] = {}
+    data: tuple[str, ...] = ()
+
+    @property
+    def data_folders(self) -> tuple[Path, ...]:
+        """Where scenarios may read data besides their own folder (docs/scenarios.md)."""
+        return tuple(map(Path, self.data))
+
+    @property
+    def scenario_folders(self) -> tuple[Path, ...]:
+        """Where the project's own scenarios are."""
+        folder = Path(self.root) / "scenarios"
+        return (folder,) if folder.is_dir() else ()
+
+    def suite(self, name: str) -> Suite:
+        """Return a suite by name.
+
+        Raises:
+            ConfigError: there is no such suite.
+        """
+        found = self.suites.get(name) or builtin_suite(name)
+        if found is None:
+            known = [*self.suites, *builtin_names()]
+            raise ConfigError(
+                [f"There is no suite {name!r}.{suggest(name, known)}"],
+                f"Suites: {', '.join(known)}. A suite is a file suites/<name>.yaml.",
+            )
+        return found
+
+    def model(self, name: str) -> ModelConfig:
+        """Return a model by name.
+
+        Raises:
+            ConfigError: there is no such model.
+        """
+        if name not in self.models:
+            raise ConfigError(
+                [f"There is no model {name!r}.{suggest(name, self.models)}"],
+                f"Known models: {', '.join(self.models)}. "
+                f'Add yours to {CONFIG_NAME} as [models."{name}"].',
+            )
+        return self.models[name]
+
+
+class _ArchiveFile(Record, frozen=True):
+    root: str = "runs"
+
+
+class _ScenariosFile(Record, frozen=True):
+    data: tuple[str, ...] = ()
+
+
+class _ProjectFile(Record, frozen=True):
+    site: SiteConfig = SiteConfig()
+    archive: _ArchiveFile = _ArchiveFile()
+    scenarios: _ScenariosFile = _ScenariosFile()
+    models: dict[str, ModelFile] = {}
+
+
+def load_project(folder: Path) -> Project:
+    """Return the project in a folder; without helmsite.toml, one with defaults.
+
+    Raises:
+        ConfigError: with every problem of helmsite.toml and of all suites.
+    """
+    problems: list[str] = []
+    file = _project_file(folder, problems)
+    _check_groups(file.site, str(folder / CONFIG_NAME), problems)
+    models = known_models.builtin() | {
+        name: known_models.model(each, folder) for name, each in file.models.items()
+    }
+    site = _informed(file)
+    _check_contamination(site, str(folder / CONFIG_NAME), problems)
+    suites = read_suites(folder, models, problems)
+    if problems:
+        raise ConfigError(
+            problems, "Correct the places named above; nothing was run or written."
+        )
+    return Project(
+        root=str(folder),
+        archive=placed(file.archive.root, folder),
+        site=site,
+        models=models,
+        suites=suites,
+        data=tuple(placed(each, folder) for each in file.scenarios.data),
+    )
+
+
+def _project_file(folder: Path, problems: list[str]) -> _ProjectFile:
+    path = folder / CONFIG_NAME
+    if not path.exists():
+        return _ProjectFile()
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, OSError) as error:
+        problems.append(f"{path}: cannot be read as TOML: {error}.")
+        return _ProjectFile()
+    except RecursionError:
+        problems.append(f"{path}: cannot be read as TOML: too deeply nested.")
+        return _ProjectFile()
+    if isinstance(data.get("models"), dict):
+        data["models"] = {
+            name: {**each, "name": name} if isinstance(each, dict) else each
+            for name, each in data["models"].items()
+        }
+    return strict.read(data, _ProjectFile, str(path), problems) or _ProjectFile()
+
+
+def _check_groups(site: SiteConfig, where: str, problems: list[str]) -> None:
+    for name, group in site.groups.items():
+        check_entries(
+            group.scenarios, f"site.groups.{name}.scenarios", lambda _: where, problems
+        )
+
+
+def _informed(file: _ProjectFile) -> SiteConfig:
+    """Return the site's settings with what its models' cards say of contamination."""
+    known = {n: m.contamination for n, m in file.models.items() if m.contamination}
+    told = {**known, **file.site.contamination}
+    return msgspec.structs.replace(file.site, contamination=dict(sorted(told.items())))
+
+
+def _check_contamination(site: SiteConfig, where: str, problems: list[str]) -> None:
+    for name, known in site.contamination.items():
+        check_entries(
+            [each.scenario for each in known],
+            f"contamination of {name}",
+            lambda _: where,
+            problems,
+        )
