@@ -150,10 +150,24 @@ class Prices(Record, frozen=True):
     currency: str = "USD"
 
 
-class ModelCard(Record, frozen=True):
-    """What is told about a model on the site; nothing here changes a reply.
+class Adjustment(Record, frozen=True):
+    """A change that a model needs in the adapter spec, whatever the scenario.
 
-    `aliases` are other names that results call it by. `tags` are HELM's
+    `expand` is one of HELM's run expanders with its value (`stop=hash`), `set` holds
+    adapter settings; both count only where the spec has the settings of `where` (a list:
+    one of them). Checked and applied in `schema.adjusting`.
+    """
+
+    expand: str = ""
+    set: dict[str, Any] = {}
+    where: dict[str, Any] = {}
+
+
+class ModelCard(Record, frozen=True):
+    """What is told about a model on the site.
+
+    Of all this, `adjustments` and `tags` alone change a request, by way of the run's
+    adapter spec. `aliases` are other names that results call it by. `tags` are HELM's
     (TEXT_MODEL_TAG, ...). `training_energy_mwh` and `training_co2_tonnes` are what
     HELM reports as training_energy_cost and training_co2_cost.
     """
@@ -173,6 +187,7 @@ class ModelCard(Record, frozen=True):
     aliases: tuple[str, ...] = ()
     tokenizer: str = ""
     tags: tuple[str, ...] = ()
+    adjustments: tuple[Adjustment, ...] = ()
     prices: Prices | None = None
     training_energy_mwh: float | None = None
     training_co2_tonnes: float | None = None
