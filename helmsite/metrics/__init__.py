@@ -24,7 +24,7 @@ from helmsite.metrics.kinds import (
     request_metric,
     text_metric,
 )
-from helmsite.metrics.names import REGISTRY, applicable, load
+from helmsite.metrics.names import REGISTRY, applicable, load, require
 from helmsite.metrics.scoring import score
 from helmsite.schema import PopulationMetric
 
@@ -49,6 +49,7 @@ __all__ = [
     "population",
     "population_metric",
     "request_metric",
+    "require",
     "resolve",
     "score",
     "text_metric",

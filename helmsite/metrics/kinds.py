@@ -87,6 +87,7 @@ class ShownPopulation(PopulationMetric):
 
 
 AnyMetric = TextMetric | CaseMetric | RequestMetric | PopulationMetric
+KINDS = (TextMetric, CaseMetric, RequestMetric, PopulationMetric)
 
 
 def text_metric(

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
 from helmsite.errors import ConfigError, MetricError, suggest
-from helmsite.metrics.kinds import (
-    AnyMetric,
-    CaseMetric,
-    RequestMetric,
-    TextMetric,
-)
+from helmsite.metrics.extras import absent as not_there
+from helmsite.metrics.extras import is_there
+from helmsite.metrics.kinds import KINDS, AnyMetric, TextMetric
+from helmsite.metrics.ranking import METHOD
 from helmsite.registry import Registry
 from helmsite.schema import PopulationMetric
 
@@ -23,6 +22,12 @@ if TYPE_CHECKING:
     from helmsite.schema import Method
 
 _HOME = "helmsite.metrics"
+RANKING = (
+    *(f"RR@{k}" for k in (5, 10, 20)),
+    *(f"NDCG@{k}" for k in (5, 10, 20)),
+    *(f"Recall@{k}" for k in (1, 2, 3, 5, 10, 20)),
+    *(f"Success@{k}" for k in (1, 2, 3, 5, 10, 20)),
+)
 BUILTIN = {
     "exact_match": f"{_HOME}.text:exact_match",
     "quasi_exact_match": f"{_HOME}.text:quasi_exact_match",
@@ -40,6 +45,7 @@ BUILTIN = {
     "rouge_l": f"{_HOME}.overlap:rouge_l",
     "bleu_1": f"{_HOME}.overlap:bleu_1",
     "bleu_4": f"{_HOME}.overlap:bleu_4",
+    **dict.fromkeys(RANKING, f"{_HOME}.ranking:measure"),
     "exact_set_match": f"{_HOME}.sets:exact_set_match",
     "iou_set_match": f"{_HOME}.sets:iou_set_match",
     "f1_set_match": f"{_HOME}.sets:f1_set_match",
@@ -55,6 +61,18 @@ BUILTIN = {
     "ece_1_bin": f"{_HOME}.calibration:ece_1_bin",
     "selective_cov_acc_area": f"{_HOME}.calibration:selective_cov_acc_area",
     "selective_acc@10": f"{_HOME}.calibration:selective_acc_at_10",
+    "summarization_coverage": f"{_HOME}.summarization:summarization_coverage",
+    "summarization_density": f"{_HOME}.summarization:summarization_density",
+    "summarization_compression": f"{_HOME}.summarization:summarization_compression",
+    "summac": f"{_HOME}.faithfulness:summac",
+    "BERTScore-P": f"{_HOME}.faithfulness:bertscore_p",
+    "BERTScore-R": f"{_HOME}.faithfulness:bertscore_r",
+    "BERTScore-F": f"{_HOME}.faithfulness:bertscore_f",
+    "longest_common_prefix_length": f"{_HOME}.copying:longest_common_prefix_length",
+    "edit_distance": f"{_HOME}.copying:edit_distance",
+    "edit_similarity": f"{_HOME}.copying:edit_similarity",
+    "self_bleu": f"{_HOME}.diversity:self_bleu",
+    "monte_carlo_entropy": f"{_HOME}.diversity:monte_carlo_entropy",
     "inference_runtime": f"{_HOME}.efficiency:inference_runtime",
     "num_prompt_tokens": f"{_HOME}.efficiency:num_prompt_tokens",
     "num_completion_tokens": f"{_HOME}.efficiency:num_completion_tokens",
@@ -70,6 +88,20 @@ BUILTIN = {
     "num_instances": f"{_HOME}.general:num_instances",
 }
 REGISTRY = Registry("metric", BUILTIN)
+MAKERS = {
+    r"(?:RR|NDCG|Recall|Success)@[1-9]\d*(?: \(topk=[1-9]\d*\))?": f"{_HOME}.ranking:measure",
+    r"ref\d+_rank": f"{_HOME}.ranking:reference_rank",
+}
+"""Names beyond the table that follow a pattern, and what makes a metric of such a name."""
+
+NEEDED = {
+    f"{_HOME}.overlap": ("metrics", ("nltk", "punkt", "rouge_score")),
+    f"{_HOME}.copying": ("metrics", ("nltk",)),
+    f"{_HOME}.diversity": ("metrics", ("sacrebleu",)),
+    f"{_HOME}.summarization": ("summarization", ("spacy",)),
+    f"{_HOME}.faithfulness": ("faithfulness", ("bert_score", "summac")),
+}
+"""The extra, and its libraries, that the metrics of a module need."""
 
 GENERAL = (
     "num_references",
@@ -105,9 +137,36 @@ def is_separate(method: str) -> bool:
     return method.startswith("multiple_choice_separate")
 
 
-def _import(place: str) -> Any:
+def is_ranking(name: str) -> bool:
+    """Say whether a metric is of the order in which a model puts documents."""
+    return _place(name).startswith(f"{_HOME}.ranking:")
+
+
+def _place(name: str) -> str:
+    """Return where a built-in metric, or the maker of its name, is; '' if nowhere."""
+    if name in BUILTIN:
+        return BUILTIN[name]
+    made = (place for rule, place in MAKERS.items() if re.fullmatch(rule, name))
+    return next(made, "")
+
+
+def _import(place: str, name: str) -> Any:
     module, _, attribute = place.partition(":")
-    return getattr(import_module(module), attribute)
+    found = getattr(import_module(module), attribute)
+    return found if isinstance(found, KINDS) else found(name)
+
+
+def require(names: Iterable[str]) -> None:
+    """Check that the libraries which metrics need are installed.
+
+    Raises:
+        MetricError: some are not; the hint says what to type.
+    """
+    homes = {_place(_at_k(n)[0] or n).partition(":")[0] for n in names}
+    needed = [NEEDED[home] for home in sorted(homes & NEEDED.keys())]
+    absent = [(m, extra) for extra, all_of in needed for m in all_of if not is_there(m)]
+    if absent:
+        raise not_there([m for m, _ in absent], [extra for _, extra in absent])
 
 
 def completions_of(name: str) -> int:
@@ -129,9 +188,9 @@ def load(name: str, method: str = "") -> AnyMetric:
         MetricError: the name is unknown, or what it leads to is no metric.
     """
     if is_separate(method) and name in SEPARATE_RULES:
-        return _checked(name, _import(SEPARATE_RULES[name]))
-    if name in BUILTIN:
-        return _checked(name, _import(BUILTIN[name]))
+        return _checked(name, _import(SEPARATE_RULES[name], name))
+    if place := _place(name):
+        return _checked(name, _import(place, name))
     base, k = _at_k(name)
     table = REGISTRY.table()
     if name not in table and base in table:
@@ -157,8 +216,7 @@ def _facts_at_k(metric: TextMetric, k: str) -> Any:
 
 
 def _checked(name: str, found: Any) -> AnyMetric:
-    kinds = (TextMetric, CaseMetric, RequestMetric, PopulationMetric)
-    if not isinstance(found, kinds) or found.facts.name != name:
+    if not isinstance(found, KINDS) or found.facts.name != name:
         raise MetricError(
             f"What is installed as metric {name!r} is not a metric of that name.",
             "Decorate its function with helmsite.metrics.text_metric(MetricFacts(...)) and give it the same name as its entry point.",
@@ -173,11 +231,13 @@ def _fits(name: str, method: str) -> bool:
         return name in (*GENERAL, *LIKELIHOOD) or _foreign(name, metric)
     if is_separate(method):
         return name in (*GENERAL, *SEPARATE) or _foreign(name, metric)
-    return name not in SEPARATE_ALONE
+    if method == METHOD:
+        return name in GENERAL or is_ranking(name) or _foreign(name, metric)
+    return name not in SEPARATE_ALONE and not is_ranking(name)
 
 
 def _foreign(name: str, metric: AnyMetric) -> bool:
-    return name not in BUILTIN and not isinstance(metric, TextMetric)
+    return not _place(name) and not isinstance(metric, TextMetric)
 
 
 def with_inputs(names: Iterable[str]) -> tuple[str, ...]:
@@ -208,6 +268,8 @@ def applicable(
         return with_inputs([*own, *SEPARATE, *GENERAL])
     if method == "language_modeling":
         return with_inputs([*own, *LIKELIHOOD, *GENERAL])
+    if method == METHOD:
+        return with_inputs([*own, *GENERAL])
     calibration = CALIBRATION if "exact_match" in with_inputs(own) else ()
     named = with_inputs([*own, "max_prob", *calibration, *LIKELIHOOD, *GENERAL])
     return tuple(at_k(named, num_outputs))

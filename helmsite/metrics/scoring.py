@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Absent = Literal["", "failed", "not asked"]
 Missing = Literal["", "failed", "not asked", "not measurable", "nan"]
 MODES = ("original", "calibration")
-LANGUAGE_MODELING = "language_modeling"
+LANGUAGE_MODELING, RANKING = "language_modeling", "ranking_binary"
 LATE: dict[str, Any] = {"reason": "output_mapping_pattern takes too long"}
 
 
@@ -185,7 +185,7 @@ def _absent(
         return "failed"
     if not exchanges:
         return "not asked"
-    if is_separate(adapter.method):
+    if is_separate(adapter.method) or adapter.method == RANKING:
         made = {(e.request.mode, e.request.reference_index) for e in exchanges}
         if expected_requests(adapter.method, len(instance.references)) - made:
             return "not asked"

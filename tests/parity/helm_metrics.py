@@ -14,12 +14,15 @@ HELM downloads NLTK's sentence model; here it is written from a package that hol
 from __future__ import annotations
 
 import json
+import sys
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import nltk  # type: ignore[import-not-found,import-untyped,unused-ignore]
+import spacy  # type: ignore[import-not-found,import-untyped,unused-ignore]
 from nltk.tokenize.punkt import (  # type: ignore[import-not-found,import-untyped,unused-ignore]
     PunktParameters,
     save_punkt_params,
@@ -145,7 +148,40 @@ def apps(case: dict[str, Any]) -> list[int]:
     return [int(isinstance(verdict, bool) and verdict) for verdict in found]
 
 
+@cache
+def summaries() -> Any:
+    """HELM's statistics of summaries; with spaCy's small model where it is installed.
+
+    The model's words are those of spaCy's English rules. BERTScore is not compared.
+    """
+    unused = ModuleType("bert_score")
+    unused.BERTScorer = None  # type: ignore[attr-defined]
+    sys.modules.setdefault("bert_score", unused)
+    if not spacy.util.is_package("en_core_web_sm"):
+        spacy.load = lambda _name: spacy.blank("en")
+    from helm.benchmark.metrics.summarization_metrics import (  # type: ignore[import-not-found]
+        SummarizationMetric,
+    )
+    from summ_eval.data_stats_metric import (  # type: ignore[import-not-found]
+        DataStatsMetric,
+    )
+
+    found = SummarizationMetric.__new__(SummarizationMetric)
+    found.data_stats_metric = DataStatsMetric()
+    return found
+
+
+def data_stats(case: dict[str, Any]) -> dict[str, float]:
+    helm = summaries()
+    source = helm._remove_braces(case["source"])
+    summary = helm._remove_braces(case["summary"].strip())
+    made = helm._compute_data_stats(source, summary)
+    return {name.removeprefix("summarization_"): float(v) for name, v in made.items()}
+
+
 def answer(case: dict[str, Any]) -> Any:
+    if "summary" in case:
+        return data_stats(case)
     if "pairs" in case:
         return [
             [float(text_metric(name)(gold, made)) for name in case["metrics"]]
