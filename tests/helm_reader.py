@@ -41,6 +41,7 @@ class HelmRun(NamedTuple):
     """
 
     name: str
+    model: str
     adapter: AdapterSpec
     instances: list[Instance]
     replies: list[Reply]
@@ -80,6 +81,7 @@ def read(folder: Path) -> HelmRun:
     names = [n for m in spec["metric_specs"] for n in m["args"].get("names", ())]
     return HelmRun(
         name=folder.name,
+        model=state["adapter_spec"]["model"],
         adapter=adapter,
         instances=list(instances.values()),
         replies=replies,

@@ -1,70 +1,91 @@
-"""Scores and aggregates equal HELM's own on the sample runs, to 1e-9."""
+"""HELM's sample runs through the pipeline: archive → score → aggregate, to HELM's numbers.
 
+Each run's requests, answers and instances are archived, scored and aggregated as
+`helmsite score` does. Then every per-instance score and every statistic that HELM wrote
+is looked up: it is equal, or it stands in FAULTS with its reason.
+"""
+
+from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
-from helmsite import metrics, query
-from helmsite.schema import Score, Stat
+from helmsite import metrics
+from helmsite.archive import Archive
+from helmsite.run import rescore
+from helmsite.schema import (
+    Manifest,
+    ModelCard,
+    ModelIdentity,
+    RunSpec,
+    ScenarioFacts,
+    Score,
+    Stat,
+    run_id,
+)
 from tests import helm_reader
 from tests.helm_reader import HelmRun
 
-NOT_OURS = {"batch_size", "training_co2_cost", "training_energy_cost"}
-PLATT = {"platt_coef", "platt_intercept", "platt_ece_10_bin", "platt_ece_1_bin"}
 FAMILIES = {"robustness", "fairness"}
 SHOWN_ONLY = {"bits_per_byte", "logprob_per_byte", "perplexity", "num_instances"}
-
-
-@pytest.fixture(scope="module")
-def runs(shared: Path) -> list[HelmRun]:
-    return [helm_reader.read(folder) for folder in helm_reader.run_folders(shared)]
-
-
-def names_of(run: HelmRun) -> tuple[str, ...]:
-    return metrics.applicable(run.adapter.method, run.names, run.adapter.num_outputs)
-
-
-def scores_of(run: HelmRun) -> list[Score]:
-    return metrics.score(run.instances, run.replies, run.adapter, names_of(run))
-
-
-def test_the_sample_has_all_eleven_runs(runs: list[HelmRun]) -> None:
-    assert len(runs) == 11
-    assert {run.adapter.method for run in runs} == {
-        "generation",
-        "multiple_choice_joint",
-        "multiple_choice_separate_original",
-        "multiple_choice_separate_calibrated",
-        "language_modeling",
-    }
-
-
-def test_every_per_instance_score_equals_helms(runs: list[HelmRun]) -> None:
-    compared = 0
-    for run in runs:
-        expected = {
-            (*key, metric): stat["mean"]
-            for key, rows in run.per_instance.items()
-            for row in rows
-            for metric, stat in row.items()
-            if metric not in NOT_OURS
-        }
-        found = {
-            (s.instance_id, s.perturbation, s.trial, s.metric): s.value
-            for s in scores_of(run)
-            if s.metric not in SHOWN_ONLY
-        }
-        assert found == pytest.approx(expected, abs=1e-9), run.name
-        compared += len(expected)
-    assert compared > 1000
-
+CERTAIN = {
+    "max_prob",
+    "logprob",
+    "num_perplexity_tokens",
+    "num_bytes",
+    *SHOWN_ONLY - {"num_instances"},
+}
+"""What HELM computes from log-probabilities that are all 0."""
 
 StatKey = tuple[str, str, str, str, str]
 
 
+class Scored(NamedTuple):
+    """A run, and what the archive holds of it after scoring."""
+
+    run: HelmRun
+    scores: list[Score]
+    stats: dict[StatKey, Stat]
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether each answer's log-probability is 0: HELM's client does not tell it."""
+        made = [r for r in self.run.replies if r.request.score_start is None]
+        return bool(made) and all(r.completion.logprob == 0 for r in made)
+
+
+@pytest.fixture(scope="module")
+def runs(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Scored]:
+    archive = Archive(tmp_path_factory.mktemp("archive"))
+    read = [helm_reader.read(folder) for folder in helm_reader.run_folders(shared)]
+    return {run.name: scored(archive, run) for run in read}
+
+
+def scored(archive: Archive, run: HelmRun) -> Scored:
+    spec = RunSpec(run.name, ModelIdentity(run.model), run.adapter)
+    manifest = Manifest(
+        run_id=run_id(spec.spec_id, "sample", "native"),
+        spec_id=spec.spec_id,
+        suite="sample",
+        spec=spec,
+        scenario=ScenarioFacts(run.name),
+        card=ModelCard(run.model),
+        perturbations=run.perturbations,
+    )
+    archive.write_run(manifest, run.instances, run.replies, [], [])
+    rescore(archive, manifest.run_id, run.names)
+    across = [s for s in archive.stats(manifest.run_id) if s.trial == -1]
+    stats = {
+        (s.metric, s.split, s.sub_split, s.perturbation, s.computed_on): s
+        for s in across
+    }
+    assert len(stats) == len(across)
+    return Scored(run, archive.scores(manifest.run_id), stats)
+
+
 def theirs(run: HelmRun) -> dict[StatKey, dict[str, Any]]:
-    """HELM's aggregates that have a value, by metric and context."""
+    """HELM's aggregates, those without a value included, by metric and context."""
     found = {}
     for stat in run.stats:
         name = stat["name"]
@@ -77,84 +98,111 @@ def theirs(run: HelmRun) -> dict[StatKey, dict[str, Any]]:
             perturbation["computed_on"] if perturbation else "",
         )
         assert key not in found
-        if stat["count"]:
-            found[key] = stat
+        found[key] = stat
     return found
 
 
-def ours(run: HelmRun) -> dict[StatKey, Stat]:
-    """Our aggregates across trials, by metric and context."""
-    names = names_of(run)
-    stats = query.summarise(
-        run.instances,
-        scores_of(run),
-        metrics.resolve(names),
-        run.perturbations,
-        [m for m in metrics.population() if m.facts.name in names],
-        scenario=run.name,
-    )
-    across = [stat for stat in stats if stat.trial == -1]
-    found = {
-        (s.metric, s.split, s.sub_split, s.perturbation, s.computed_on): s
-        for s in across
+def fault(key: StatKey, run: Scored) -> str:
+    """Name the fault of HELM that a number of its is, '' for a number that we share."""
+    if key[3] in FAMILIES and not run.run.perturbations:
+        return "robustness of a run that was never perturbed"
+    if run.is_certain and key[0] in CERTAIN:
+        return "certainty where log-probabilities are not told"
+    return ""
+
+
+def test_the_sample_has_all_eleven_runs(runs: dict[str, Scored]) -> None:
+    assert len(runs) == 11
+    assert {run.run.adapter.method for run in runs.values()} == {
+        "generation",
+        "multiple_choice_joint",
+        "multiple_choice_separate_original",
+        "multiple_choice_separate_calibrated",
+        "language_modeling",
     }
-    assert len(found) == len(across)
-    return found
 
 
-def is_worst_of_nothing(key: StatKey, run: HelmRun) -> bool:
-    return key[3] in FAMILIES and not run.perturbations
-
-
-def test_every_aggregate_equals_helms(runs: list[HelmRun]) -> None:
+def test_every_per_instance_score_equals_helms(runs: dict[str, Scored]) -> None:
     compared = 0
-    for run in runs:
-        found = ours(run)
-        for key, stat in theirs(run).items():
-            if key[0] in NOT_OURS | PLATT or is_worst_of_nothing(key, run):
-                continue
-            assert found[key].value == pytest.approx(stat["mean"], abs=1e-9), key
-            for name in ("count", "sum", "min", "max", "stddev"):
-                # HELM's stddev is the root of a difference of squares: half the digits
-                slack = 1e-7 if name == "stddev" else 1e-9
-                near = pytest.approx(stat[name], abs=slack)
-                assert found[key].details[name] == near, (run.name, key, name)
-            compared += 1
-    assert compared > 600
+    for name, scored in runs.items():
+        expected = {
+            (*key, metric): stat["mean"]
+            for key, rows in scored.run.per_instance.items()
+            for row in rows
+            for metric, stat in row.items()
+            if stat["count"] and not fault((metric, "", "", "", ""), scored)
+        }
+        found = {
+            (s.instance_id, s.perturbation, s.trial, s.metric): s.value
+            for s in scored.scores
+            if s.metric not in SHOWN_ONLY and s.value is not None
+        }
+        assert found == pytest.approx(expected, abs=1e-9), name
+        compared += len(expected)
+    assert compared > 1000
 
 
-def test_each_kind_of_context_and_each_metric_was_compared(
-    runs: list[HelmRun],
+def test_every_aggregate_equals_helms_or_is_one_of_its_faults(
+    runs: dict[str, Scored],
 ) -> None:
+    """None of 1,049 differs by chance: all are equal, or not shared for a named reason."""
+    outcome: Counter[str] = Counter()
+    for name, scored in runs.items():
+        for key, stat in theirs(scored.run).items():
+            mine = scored.stats.get(key)
+            if what := fault(key, scored):
+                assert mine is None or mine.value is None, (name, key)
+                outcome[what] += 1
+            elif not stat["count"]:
+                assert mine is None or mine.value is None, (name, key)
+                outcome["without a value"] += 1
+            else:
+                assert mine is not None, (name, key)
+                assert mine.value == pytest.approx(stat["mean"], abs=1e-9), (name, key)
+                for part in ("count", "sum", "min", "max", "stddev"):
+                    # HELM's stddev is the root of a difference of squares
+                    slack = 1e-7 if part == "stddev" else 1e-9
+                    near = pytest.approx(stat[part], abs=slack)
+                    assert mine.details[part] == near, (name, key, part)
+                outcome["equal"] += 1
+    assert outcome == {
+        "equal": 647,
+        "without a value": 38,
+        "robustness of a run that was never perturbed": 336,
+        "certainty where log-probabilities are not told": 28,
+    }
+
+
+def test_each_kind_of_context_and_metric_was_compared(runs: dict[str, Scored]) -> None:
     keys = {
-        key for run in runs for key in theirs(run) if not is_worst_of_nothing(key, run)
+        key
+        for scored in runs.values()
+        for key, stat in theirs(scored.run).items()
+        if stat["count"] and not fault(key, scored)
     }
     assert {key[4] for key in keys} == {"", "original", "perturbed", "worst"}
     assert {key[3] for key in keys} >= {*FAMILIES, "mild_mix", "dialect", "gender"}
-    compared = {key[0].partition("@")[0] for key in keys} - NOT_OURS - PLATT
-    known = {facts.name.partition("@")[0] for facts in metrics.known()}
-    # those that no sample run has are compared with HELM's functions instead
-    assert known - compared == {
-        "f1_score",
-        "exact_set_match",
-        "iou_set_match",
-        "f1_set_match",
+    come_along = {
+        name
+        for method in ("generation", "language_modeling")
+        for name in metrics.applicable(method, ["exact_match"])
     }
+    assert come_along - {key[0] for key in keys} == set()
 
 
 # where HELM's own rule is a fault, and what we do
 
 
 def test_runs_without_perturbations_have_no_robustness_though_helm_says_so(
-    runs: list[HelmRun],
+    runs: dict[str, Scored],
 ) -> None:
     """HELM copies the plain value, as if the run had been tried for robustness."""
-    plain = [run for run in runs if not run.perturbations]
+    plain = [scored for scored in runs.values() if not scored.run.perturbations]
     assert len(plain) == 10
     copied = 0
-    for run in plain:
-        assert not {key for key in ours(run) if key[3]}
-        stats = theirs(run)
+    for scored in plain:
+        assert not {key for key in scored.stats if key[3]}
+        stats = theirs(scored.run)
         for key, stat in stats.items():
             if key[3] in FAMILIES and key[0] in ("exact_match", "logprob", "max_prob"):
                 unperturbed = stats[(*key[:3], "", "")]
@@ -163,30 +211,29 @@ def test_runs_without_perturbations_have_no_robustness_though_helm_says_so(
     assert copied > 20
 
 
-def test_calibration_without_logprobs_is_missing_with_a_reason(
-    runs: list[HelmRun],
+def test_log_probabilities_that_are_not_told_are_missing_with_a_reason(
+    runs: dict[str, Scored],
 ) -> None:
     """HELM's Hugging Face client reports 0.0 for each greedy token: nothing to judge."""
-    silent = [
-        run
-        for run in runs
-        if run.adapter.method == "multiple_choice_joint"
-        and all(reply.completion.logprob == 0 for reply in run.replies)
-    ]
-    assert len(silent) == 2
-    for run in silent:
-        assert not any(key[0].startswith("ece") for key in theirs(run))
-        stat = ours(run)["ece_10_bin", "test", "", "", ""]
-        assert (stat.value, stat.missing) == (None, "not measurable")
+    silent = [scored for scored in runs.values() if scored.is_certain]
+    assert len(silent) == 4
+    for scored in silent:
+        certain = theirs(scored.run)
+        assert not any(key[0].startswith("ece") for key in certain)
+        assert certain["max_prob", "test", "", "", ""]["mean"] == 1
+        assert certain["perplexity", "test", "", "", ""]["mean"] == 1
+        for name in ("max_prob", "perplexity"):
+            stat = scored.stats[name, "test", "", "", ""]
+            assert (stat.value, stat.missing) == (None, "not measurable")
 
 
 def test_all_that_we_aggregate_beyond_helm_is_of_all_instances_at_once(
-    runs: list[HelmRun],
+    runs: dict[str, Scored],
 ) -> None:
     """HELM has no 'original' of calibration and ratios; we do, for a fair comparison."""
     together = {metric.facts.name for metric in metrics.population()}
-    for run in runs:
-        more = {key for key, stat in ours(run).items() if stat.value is not None}
-        more -= theirs(run).keys()
+    for scored in runs.values():
+        more = {key for key, stat in scored.stats.items() if stat.value is not None}
+        more -= {key for key, stat in theirs(scored.run).items() if stat["count"]}
         assert {key[0] for key in more} <= together
         assert {key[4] for key in more} <= {"original"}

@@ -9,13 +9,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helmsite.metrics import population
+from helmsite.metrics import population, score
 from helmsite.metrics.calibration import accuracies, bin_edges, expected_error
+from helmsite.schema import (
+    AdapterSpec,
+    Completion,
+    Decoding,
+    Instance,
+    Reference,
+    Reply,
+    Request,
+)
 
 FROZEN = Path(__file__).with_name("frozen") / "calibration.json"
 CASES = json.loads(FROZEN.read_text(encoding="utf-8"))["cases"]
 METRICS = {metric.facts.name: metric for metric in population()}
 NAMES = ["ece_10_bin", "ece_1_bin", "selective_cov_acc_area", "selective_acc@10"]
+PLATT = ["platt_coef", "platt_intercept", "platt_ece_10_bin", "platt_ece_1_bin"]
 
 observations = st.lists(
     st.tuples(
@@ -40,6 +50,25 @@ def test_figures_equal_those_of_helms_library(case: dict[str, Any]) -> None:
     assert ours == pytest.approx(theirs, abs=1e-12)
     if len(set(case["max_prob"])) == len(case["max_prob"]):
         assert case["selective"] == pytest.approx(case["selective_stable"], abs=1e-12)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_platt_scaling_stops_where_scikit_learn_stops(case: dict[str, Any]) -> None:
+    ours = [evaluate(n, case["max_prob"], case["exact_match"]) for n in PLATT]
+    for mine, theirs in zip(ours, case["platt"], strict=True):
+        assert mine == (theirs if theirs is None else pytest.approx(theirs, rel=1e-7))
+
+
+def test_platt_scaling_of_separated_answers_is_finite() -> None:
+    """The best slope would be infinite; the solver's rule says where to stop."""
+    p, y = [0.2, 0.3, 0.6, 0.7], [0, 0, 1, 1]
+    slope = evaluate("platt_coef", p, y)
+    assert slope is not None
+    assert 5 < slope < 100
+
+
+def test_platt_scaling_has_no_interval() -> None:
+    assert not any(METRICS[name].resampled for name in PLATT)
 
 
 def test_cases_cover_ties_and_few_and_only_right_or_wrong() -> None:
@@ -78,13 +107,13 @@ def test_a_fraction_of_exact_match_counts_as_wrong() -> None:
     assert evaluate("ece_1_bin", [0.5, 0.5], [0.5, 1.0]) == pytest.approx(0.0)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, *PLATT])
 def test_without_a_negative_logprob_there_is_no_calibration(name: str) -> None:
     assert evaluate(name, [1.0, 1.0], [1, 0], logprob=0.0) is None
     assert evaluate(name, [1.0, 0.9], [1, 0], logprob=[0.0, -0.1]) is not None
 
 
-@pytest.mark.parametrize("name", sorted(METRICS))
+@pytest.mark.parametrize("name", [*NAMES, *PLATT])
 def test_nothing_to_look_at_has_no_value(name: str) -> None:
     assert METRICS[name](*[np.empty(0)] * len(METRICS[name].inputs)) is None
 
@@ -137,3 +166,30 @@ def test_always_right_or_wrong_makes_selection_pointless(
     p = [probability for probability, _ in rows]
     for name in NAMES[2:]:
         assert evaluate(name, p, [float(right)] * len(p)) == float(right)
+
+
+def scored(*logprobs: float | None) -> dict[str, list[float | None]]:
+    """max_prob and logprob of one-token answers with these log-probabilities."""
+    asked = [
+        Instance(f"id{i}", "x", (Reference("a", ("correct",)),), split="test")
+        for i in range(len(logprobs))
+    ]
+    replies = [
+        Reply(
+            Request(f"id{i}", "x", Decoding()),
+            Completion("a", tokens=("a",), token_logprobs=(p,), logprob=p),
+        )
+        for i, p in enumerate(logprobs)
+    ]
+    names = ("max_prob", "logprob")
+    rows = score(asked, replies, AdapterSpec(method="generation"), names)
+    return {name: [r.value for r in rows if r.metric == name] for name in names}
+
+
+def test_log_probabilities_that_are_all_0_are_not_told() -> None:
+    """No model is certain of every token; HELM takes it for certainty."""
+    assert scored(0.0, -0.0, 0.0) == {"max_prob": [None] * 3, "logprob": [None] * 3}
+    told = scored(0.0, -0.5)
+    assert told["max_prob"] == pytest.approx([1, np.exp(-0.5)])
+    assert told["logprob"] == [0, -0.5]
+    assert scored(None, None)["max_prob"] == [None, None]

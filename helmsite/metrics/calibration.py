@@ -3,21 +3,25 @@
 Inputs are max_prob and exact_match of each instance (a fraction counts as wrong), and
 logprob: HELM computes calibration only if some instance has a log-probability below 0,
 which separate multiple choice never reports. Bins and edges follow the verified
-calibration library that HELM uses (Kumar et al. 2019).
+calibration library that HELM uses (Kumar et al. 2019). Platt scaling fits a logistic
+curve to the same instances that it is then judged on.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from helmsite.metrics import choice
+from helmsite.metrics import choice, logistic
 from helmsite.metrics.kinds import Measure, case_metric, population_metric
-from helmsite.schema import MetricFacts
+from helmsite.schema import MetricFacts, PopulationMetric
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from helmsite.metrics.case import Case
@@ -26,6 +30,8 @@ if TYPE_CHECKING:
 
 INPUTS = ("max_prob", "exact_match", "logprob")
 BINS = 10
+CLOSEST = 1e-12
+"""How near to 0 and 1 a probability may come before its log-odds are taken."""
 
 
 @case_metric(
@@ -155,3 +161,100 @@ def selective_acc_at_10(prob: Column, right: Column, logprob: Column) -> float |
     if not _measurable(logprob):
         return None
     return float(accuracies(prob, np.floor(right))[int(0.1 * len(prob))])
+
+
+@lru_cache(maxsize=8)
+def _fitted(prob: bytes, right: bytes) -> tuple[float, float]:
+    """Return slope and intercept; cached, for four metrics ask for the same fit."""
+    odds = _log_odds(np.frombuffer(prob))
+    return logistic.fit(odds, np.frombuffer(right))
+
+
+def _log_odds(prob: Column) -> Column:
+    inside = np.clip(prob, CLOSEST, 1 - CLOSEST)
+    return np.log(inside / (1 - inside))
+
+
+def platt(prob: Column, right: Column) -> tuple[float, float] | None:
+    """Return slope and intercept of Platt scaling; None if all are right, or all wrong."""
+    if right.min() == right.max():
+        return None
+    return _fitted(prob.tobytes(), right.tobytes())
+
+
+def rescaled(prob: Column, right: Column) -> Column | None:
+    """Return the probabilities after Platt scaling; None if all are right, or all wrong."""
+    found = platt(prob, right)
+    if found is None:
+        return None
+    return 1 / (1 + np.exp(-(found[0] * _log_odds(prob) + found[1])))
+
+
+def _platt_metric(
+    name: str, title: str, description: str, compute: Callable[..., float | None]
+) -> PopulationMetric:
+    """Make a metric of Platt scaling; a thousand fits for an interval take too long."""
+    is_error = name.startswith("platt_ece")
+    facts = MetricFacts(
+        name=name,
+        title=title,
+        description=description,
+        family="calibration",
+        aggregation="population",
+        higher_is_better=False if is_error else None,
+        format="share" if is_error else "number",
+        source="HELM",
+    )
+
+    def measured(prob: Column, right: Column, logprob: Column) -> float | None:
+        return compute(prob, np.floor(right)) if _measurable(logprob) else None
+
+    return PopulationMetric(facts, INPUTS, measured, resampled=False)
+
+
+def _slope(prob: Column, right: Column) -> float | None:
+    found = platt(prob, right)
+    return found and found[0]
+
+
+def _intercept(prob: Column, right: Column) -> float | None:
+    found = platt(prob, right)
+    return found and found[1]
+
+
+def _error_10(prob: Column, right: Column) -> float:
+    scaled = rescaled(prob, right)
+    if scaled is None:
+        return 0.0
+    return expected_error(scaled, right, bin_edges(scaled))
+
+
+def _error_1(prob: Column, right: Column) -> float:
+    scaled = rescaled(prob, right)
+    return 0.0 if scaled is None else float(abs(np.mean(scaled) - np.mean(right)))
+
+
+platt_coef = _platt_metric(
+    "platt_coef",
+    "Platt scaling (slope)",
+    "Slope of the logistic curve from the log-odds of confidence to the chance of being right; 1 with intercept 0 would change nothing.",
+    _slope,
+)
+platt_intercept = _platt_metric(
+    "platt_intercept",
+    "Platt scaling (intercept)",
+    "Intercept of the logistic curve from the log-odds of confidence to the chance of being right.",
+    _intercept,
+)
+platt_ece_10_bin = _platt_metric(
+    "platt_ece_10_bin",
+    "Calibration error after Platt scaling (10 bins)",
+    "Calibration error over 10 bins after Platt scaling, fitted and judged on the same instances; 0 if all are right or all wrong.",
+    _error_10,
+)
+platt_ece_1_bin = _platt_metric(
+    "platt_ece_1_bin",
+    "Calibration error after Platt scaling (1 bin)",
+    "Gap between mean confidence and accuracy after Platt scaling, fitted and judged on the same instances; 0 if all are right or all wrong.",
+    _error_1,
+)

@@ -11,7 +11,7 @@ from helmsite.schema import expressions
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from helmsite.schema import AdapterSpec, Completion, Instance, Request
+    from helmsite.schema import AdapterSpec, Completion, Instance, ModelCard, Request
 
 
 PATIENCE = 10
@@ -62,12 +62,14 @@ class Case:
 
     In language modelling each window of a document is a case of its own. The exchanges
     are in the order of mode, request_index and reference_index; there is at least one.
+    `card` is what is told of the model.
     """
 
     instance: Instance
     adapter: AdapterSpec
     exchanges: tuple[Exchange, ...]
     extractor: Extractor = field(default_factory=Extractor, compare=False)
+    card: ModelCard | None = None
 
     @property
     def first(self) -> Completion:

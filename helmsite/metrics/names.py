@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import structs
 
 from helmsite.errors import ConfigError, MetricError, suggest
+from helmsite.metrics.efficiency import known_costs
 from helmsite.metrics.extras import absent as not_there
 from helmsite.metrics.extras import is_there
 from helmsite.metrics.kinds import KINDS, AnyMetric, TextMetric
@@ -19,7 +20,7 @@ from helmsite.schema import PopulationMetric
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from helmsite.schema import Method
+    from helmsite.schema import Method, ModelCard
 
 _HOME = "helmsite.metrics"
 RANKING = (
@@ -61,6 +62,10 @@ BUILTIN = {
     "ece_1_bin": f"{_HOME}.calibration:ece_1_bin",
     "selective_cov_acc_area": f"{_HOME}.calibration:selective_cov_acc_area",
     "selective_acc@10": f"{_HOME}.calibration:selective_acc_at_10",
+    "platt_coef": f"{_HOME}.calibration:platt_coef",
+    "platt_intercept": f"{_HOME}.calibration:platt_intercept",
+    "platt_ece_10_bin": f"{_HOME}.calibration:platt_ece_10_bin",
+    "platt_ece_1_bin": f"{_HOME}.calibration:platt_ece_1_bin",
     "summarization_coverage": f"{_HOME}.summarization:summarization_coverage",
     "summarization_density": f"{_HOME}.summarization:summarization_density",
     "summarization_compression": f"{_HOME}.summarization:summarization_compression",
@@ -74,6 +79,11 @@ BUILTIN = {
     "self_bleu": f"{_HOME}.diversity:self_bleu",
     "monte_carlo_entropy": f"{_HOME}.diversity:monte_carlo_entropy",
     "inference_runtime": f"{_HOME}.efficiency:inference_runtime",
+    "batch_size": f"{_HOME}.efficiency:batch_size",
+    "inference_denoised_runtime": f"{_HOME}.efficiency:inference_denoised_runtime",
+    "inference_idealized_runtime": f"{_HOME}.efficiency:inference_idealized_runtime",
+    "training_co2_cost": f"{_HOME}.efficiency:training_co2_cost",
+    "training_energy_cost": f"{_HOME}.efficiency:training_energy_cost",
     "num_prompt_tokens": f"{_HOME}.efficiency:num_prompt_tokens",
     "num_completion_tokens": f"{_HOME}.efficiency:num_completion_tokens",
     "num_output_tokens": f"{_HOME}.efficiency:num_output_tokens",
@@ -112,6 +122,7 @@ GENERAL = (
     "num_completion_tokens",
     "num_output_tokens",
     "inference_runtime",
+    "batch_size",
     "finish_reason_length",
     "finish_reason_stop",
     "finish_reason_endoftext",
@@ -126,7 +137,22 @@ LIKELIHOOD = (
     "logprob_per_byte",
     "perplexity",
 )
-CALIBRATION = ("ece_10_bin", "ece_1_bin", "selective_cov_acc_area", "selective_acc@10")
+CALIBRATION = (
+    "ece_10_bin",
+    "ece_1_bin",
+    "selective_cov_acc_area",
+    "selective_acc@10",
+    "platt_coef",
+    "platt_intercept",
+    "platt_ece_10_bin",
+    "platt_ece_1_bin",
+)
+COSTS = (
+    "inference_denoised_runtime",
+    "inference_idealized_runtime",
+    "training_co2_cost",
+    "training_energy_cost",
+)
 SEPARATE = ("exact_match", "predicted_index", "max_prob")
 SEPARATE_ALONE = ("predicted_index",)
 SEPARATE_RULES = {"exact_match": f"{_HOME}.choice:exact_match"}
@@ -228,11 +254,11 @@ def _fits(name: str, method: str) -> bool:
     """Say whether a metric means something under a method."""
     metric = load(name)
     if method == "language_modeling":
-        return name in (*GENERAL, *LIKELIHOOD) or _foreign(name, metric)
+        return name in (*GENERAL, *COSTS, *LIKELIHOOD) or _foreign(name, metric)
     if is_separate(method):
-        return name in (*GENERAL, *SEPARATE) or _foreign(name, metric)
+        return name in (*GENERAL, *COSTS, *SEPARATE) or _foreign(name, metric)
     if method == METHOD:
-        return name in GENERAL or is_ranking(name) or _foreign(name, metric)
+        return name in (*GENERAL, *COSTS) or is_ranking(name) or _foreign(name, metric)
     return name not in SEPARATE_ALONE and not is_ranking(name)
 
 
@@ -251,27 +277,32 @@ def with_inputs(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def applicable(
-    method: Method, names: Iterable[str], num_outputs: int = 1
+    method: Method,
+    names: Iterable[str],
+    num_outputs: int = 1,
+    card: ModelCard | None = None,
 ) -> tuple[str, ...]:
     """Return the metrics of a run: a scenario's own first, then those that come along.
 
     Those that mean nothing under the method are left out (text metrics where nothing is
     generated). Calibration comes along where exact_match is measured, as in HELM. With
     `num_outputs` other than 1 each text metric has its `name@K` beside it; joint
-    multiple choice has num_outputs 5 by default, though one completion.
+    multiple choice has num_outputs 5 by default, though one completion. With a `card`
+    come the estimates of time and cost that are known of its model.
 
     Raises:
         MetricError: a name is unknown; the nearest ones are suggested.
     """
     own = [name for name in dict.fromkeys(names) if _fits(name, method)]
+    general = (*GENERAL, *known_costs(card))
     if is_separate(method):
-        return with_inputs([*own, *SEPARATE, *GENERAL])
+        return with_inputs([*own, *SEPARATE, *general])
     if method == "language_modeling":
-        return with_inputs([*own, *LIKELIHOOD, *GENERAL])
+        return with_inputs([*own, *LIKELIHOOD, *general])
     if method == METHOD:
-        return with_inputs([*own, *GENERAL])
+        return with_inputs([*own, *general])
     calibration = CALIBRATION if "exact_match" in with_inputs(own) else ()
-    named = with_inputs([*own, "max_prob", *calibration, *LIKELIHOOD, *GENERAL])
+    named = with_inputs([*own, "max_prob", *calibration, *LIKELIHOOD, *general])
     return tuple(at_k(named, num_outputs))
 
 

@@ -18,7 +18,7 @@ from helmsite.schema import TRAIN, PopulationMetric, Score, expressions
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from helmsite.schema import AdapterSpec, Instance, Reply
+    from helmsite.schema import AdapterSpec, Completion, Instance, ModelCard, Reply
 
     TrialKey = tuple[str, str, int]
 
@@ -37,6 +37,14 @@ class Rule(NamedTuple):
     whole: bool = False
 
 
+class Shared(NamedTuple):
+    """What all cases of a run have in common."""
+
+    adapter: AdapterSpec
+    extractor: Extractor
+    card: ModelCard | None
+
+
 class Slot(NamedTuple):
     """Where a score belongs: an instance in a trial, or one window of it (-1: all)."""
 
@@ -52,6 +60,7 @@ def score(
     replies: Iterable[Reply],
     adapter: AdapterSpec,
     metrics: Sequence[str],
+    card: ModelCard | None = None,
 ) -> list[Score]:
     """Return every instance's scores: in the order of instances, trials and metrics.
 
@@ -61,7 +70,9 @@ def score(
     (output_mapping_pattern takes too long), 'not
     measurable' (no log-probabilities, no correct reference, ...) or 'nan'. Train
     instances are left out unless the adapter evaluates them. Metrics of all instances
-    at once have rows only where they have something to show for each.
+    at once have rows only where they have something to show for each. Log-probabilities
+    of answers that are 0 throughout the run count as unknown: a model that is certain of
+    every token of every answer is one that does not tell.
 
     Raises:
         MetricError: an unknown metric, or a reply that belongs to no instance.
@@ -72,9 +83,9 @@ def score(
             f"output_mapping_pattern {pattern!r} {wrong}.",
             "Correct it in the adapter; group 1, or else the whole match, is the letter.",
         )
-    extractor = Extractor()
+    shared = Shared(adapter, Extractor(), card)
     rules = [r for name in metrics for r in _rules(name, adapter)]
-    answers = _by_trial(instances, replies)
+    answers = _by_trial(instances, _told(list(replies)))
     trials = sorted({*range(adapter.all_trials), *(key[2] for key in answers)})
     return [
         row
@@ -82,7 +93,7 @@ def score(
         if _is_evaluated(instance, adapter, answers)
         for trial in trials
         for slot in _slots(instance, trial, answers.get(_key(instance, trial)), adapter)
-        for row in _rows(slot, adapter, rules, extractor)
+        for row in _rows(slot, shared, rules)
     ]
 
 
@@ -114,6 +125,28 @@ def _best(metric: TextMetric, case: Case, k: int) -> Measure | None:
     )
     text = (predictions[0] or "") if request.output_mapping else ""
     return Measure(float(value), text=text)
+
+
+def _told(replies: list[Reply]) -> list[Reply]:
+    """Return the replies, without log-probabilities where all of them are 0."""
+    generated = [r.completion for r in replies if r.request.score_start is None]
+    if not generated or any(map(_is_unsure, generated)):
+        return replies
+    return [
+        structs.replace(
+            reply,
+            completion=structs.replace(
+                reply.completion, logprob=None, token_logprobs=None, top_logprobs=None
+            ),
+        )
+        if reply.request.score_start is None
+        else reply
+        for reply in replies
+    ]
+
+
+def _is_unsure(completion: Completion) -> bool:
+    return bool(completion.logprob) or any(completion.token_logprobs or ())
 
 
 def _by_trial(
@@ -192,14 +225,13 @@ def _absent(
     return ""
 
 
-def _rows(
-    slot: Slot, adapter: AdapterSpec, rules: Sequence[Rule], extractor: Extractor
-) -> Iterator[Score]:
+def _rows(slot: Slot, shared: Shared, rules: Sequence[Rule]) -> Iterator[Score]:
     """Yield one score per rule that judges this slot."""
+    adapter, extractor, card = shared
     windows = adapter.method == LANGUAGE_MODELING and bool(slot.exchanges)
     case = None
     if not slot.absent:
-        case = Case(slot.instance, adapter, slot.exchanges, extractor)
+        case = Case(slot.instance, adapter, slot.exchanges, extractor, card)
     if windows:
         rules = [rule for rule in rules if rule.whole == (slot.request_index < 0)]
     for rule in rules:

@@ -10,7 +10,7 @@ from helmsite import __version__, adapters, clients, metrics, scenarios
 from helmsite.errors import ConfigError, HelmsiteError
 from helmsite.executors import LocalExecutor
 from helmsite.run.plan import Observer, Plan, Silent, Work, choose, refuse_twins
-from helmsite.run.scoring import rescore, verdicts
+from helmsite.run.scoring import About, rescore, verdicts
 from helmsite.schema import (
     Completion,
     Counts,
@@ -136,8 +136,9 @@ class Runner:
             replies,
             plan.adapter,
             plan.metrics,
-            scenario=plan.scenario.facts.name,
-            perturbations=plan.scenario.perturbations,
+            About(
+                plan.scenario.facts.name, plan.scenario.perturbations, plan.model.card
+            ),
         )
         failures = sum(failed(work.known[r.key]) for r in work.requests)
         started = [c.started_at for k in work.known.values() for c in k if c.started_at]
@@ -189,7 +190,9 @@ class Runner:
             suite=suite.name,
             scenario=scenario,
             adapter=adapter,
-            metrics=metrics.applicable(adapter.method, wanted, adapter.num_outputs),
+            metrics=metrics.applicable(
+                adapter.method, wanted, adapter.num_outputs, model.card
+            ),
             model=model,
             identity=identity,
             repeat=entry.repeat,

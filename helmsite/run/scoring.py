@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from helmsite import metrics, query
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         AdapterSpec,
         Instance,
         Manifest,
+        ModelCard,
         PerturbationFacts,
         Reply,
         Score,
@@ -21,26 +22,32 @@ if TYPE_CHECKING:
     )
 
 
+class About(NamedTuple):
+    """What scores depend on beside instances and replies; all of it is in a manifest."""
+
+    scenario: str
+    perturbations: Sequence[PerturbationFacts] = ()
+    card: ModelCard | None = None
+
+
 def verdicts(
     instances: Sequence[Instance],
     replies: Sequence[Reply],
     adapter: AdapterSpec,
     names: Sequence[str],
-    *,
-    scenario: str,
-    perturbations: Sequence[PerturbationFacts] = (),
+    about: About,
 ) -> tuple[list[Score], list[Stat]]:
     """Return the scores of replies and the aggregates of those scores."""
-    scores = metrics.score(instances, replies, adapter, names)
+    scores = metrics.score(instances, replies, adapter, names, about.card)
     wanted = set(names)
     population = tuple(m for m in metrics.population() if m.facts.name in wanted)
     stats = query.summarise(
         instances,
         scores,
         metrics.resolve(names),
-        perturbations,
+        about.perturbations,
         population,
-        scenario=scenario,
+        scenario=about.scenario,
     )
     return scores, stats
 
@@ -59,14 +66,14 @@ def rescore(archive: Archive, run_id: str, extra: Sequence[str] = ()) -> Manifes
     adapter = manifest.spec.adapter
     known = [m.name for m in manifest.metrics if metrics.is_known(m.name)]
     wanted = tuple(dict.fromkeys([*known, *extra]))
-    names = metrics.applicable(adapter.method, wanted, adapter.num_outputs)
+    card = manifest.card
+    names = metrics.applicable(adapter.method, wanted, adapter.num_outputs, card)
     scores, stats = verdicts(
         archive.instances(run_id),
         list(archive.replies(run_id)),
         adapter,
         names,
-        scenario=manifest.scenario.name,
-        perturbations=manifest.perturbations,
+        About(manifest.scenario.name, manifest.perturbations, card),
     )
     facts = metrics.resolve(names)
     kept = tuple(m for m in manifest.metrics if m.name not in set(names))

@@ -11,6 +11,10 @@ numpy's default argsort, which the library uses to rank by confidence, leaves th
 equal probabilities open. We keep the order of the instances; figures of a case with ties
 are therefore frozen for both: `selective` as the library gave it on the machine where
 this ran, `selective_stable` with the library's sort made stable.
+
+`platt` is slope, intercept and the two errors after Platt scaling, with the rule that
+crfm-helm puts before it: none of the first two, and errors of 0, where all are right or
+all are wrong.
 """
 
 import json
@@ -51,6 +55,19 @@ def selective(p: list[float], y: list[int]) -> list[float]:
     return [float(value) for value in cal.get_selective_stats(p, y)]
 
 
+def platt(p: list[float], y: list[int]) -> list[float | None]:
+    if len(set(y)) == 1:
+        return [None, None, 0.0, 0.0]
+    scale, fitted = cal.get_platt_scaler(np.array(p), np.array(y), get_clf=True)
+    scaled = scale(np.array(p))
+    return [
+        float(fitted.coef_[0][0]),
+        float(fitted.intercept_[0]),
+        float(cal.get_ece_em(scaled, y, num_bins=10)),
+        float(cal.get_ece(scaled, y, num_bins=1)),
+    ]
+
+
 def main() -> None:
     argsort = np.argsort
     rows = []
@@ -68,11 +85,13 @@ def main() -> None:
                 "ece_1_bin": float(cal.get_ece(p, y, num_bins=1)),
                 "selective": selective(p, y),
                 "selective_stable": stable,
+                "platt": platt(p, y),
             }
         )
     lines = ",\n".join(json.dumps(row) for row in rows)
     place = Path(__file__).with_name("calibration.json")
-    source = f"uncertainty-calibration {version('uncertainty-calibration')}"
+    packages = ("uncertainty-calibration", "scikit-learn")
+    source = ", ".join(f"{name} {version(name)}" for name in packages)
     place.write_text(
         f'{{"source": "{source}",\n"cases": [\n{lines}\n]}}\n', encoding="utf-8"
     )
