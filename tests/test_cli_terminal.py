@@ -111,7 +111,7 @@ def test_the_bar_on_a_terminal_shows_names_as_they_are(tmp_path: Path) -> None:
     with Reporter(console) as reporter:
         runner = Runner(project, Archive(tmp_path / "runs"), LocalExecutor(1), reporter)
         plans, _ = next(iter(runner.plans(project.suite("first"))))
-        plan = plans[0]
+        plan = next(plans)
         card = structs.replace(plan.model.card, title="\x1b]0;owned\x07")
         plan = dataclasses.replace(plan, model=structs.replace(plan.model, card=card))
         reporter.planned(plan, 4, 0)

@@ -23,7 +23,7 @@ from helmsite.cli.new import new_project
 from helmsite.config import load_project
 from helmsite.render.output import MARKER
 from helmsite.render.record import Mark, decode, encode
-from helmsite.run import Runner
+from helmsite.run import Choice, Runner
 from tests.archive_cases import small
 from tests.workflow import INSTALL, ROOT, Forge, Outcome, load
 
@@ -50,7 +50,7 @@ def evaluate(project: Path, entry: str) -> set[str]:
     """Make the runs of an entry of the first suite; return their ids."""
     loaded = load_project(project)
     made = Runner(loaded, Archive(loaded.archive)).run(
-        loaded.suite("first"), entries=[entry]
+        loaded.suite("first"), Choice(entries=(entry,))
     )
     return {manifest.run_id for manifest in made}
 

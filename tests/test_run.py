@@ -21,7 +21,7 @@ from helmsite.config import load_project
 from helmsite.errors import ClientError, ConfigError, RunError
 from helmsite.executors import LocalExecutor, RetryPolicy
 from helmsite.query import Results
-from helmsite.run import Runner, rescore
+from helmsite.run import Choice, Runner, rescore
 from helmsite.schema import Completion, MetricFacts, Score, Stat
 
 if TYPE_CHECKING:
@@ -277,12 +277,15 @@ def test_a_request_with_one_failed_completion_is_asked_again(
     project = load_project(project_folder)
     patient = LocalExecutor(give_up_after=999)
     runner = Runner(project, Archive(str(tmp_path / "runs")), patient)
-    ((plans, client),) = runner.plans(project.suite("first"), entries=["knowledge"])
+    ((plans, client),) = runner.plans(
+        project.suite("first"), Choice(entries=("knowledge",))
+    )
+    (plan,) = plans
     half = Half.from_settings("helmsite/ngram-2", {"order": 2})
-    partial = runner.make(plans[0], half)
+    partial = runner.make(plan, half)
     assert partial.status == "partial"
     assert partial.counts.failed == partial.counts.asked
-    assert runner.make(plans[0], client).status == "complete"
+    assert runner.make(plan, client).status == "complete"
     assert len(counting.calls) == 2 * partial.counts.asked
 
 
@@ -293,7 +296,8 @@ def test_a_chosen_name_that_the_suite_does_not_have_is_an_error(
     runner = Runner(project, Archive(str(tmp_path / "runs")))
     with pytest.raises(ConfigError) as caught:
         runner.run(
-            project.suite("first"), ["helmsite/ngram-2", "ngram-9"], ["knowlege"]
+            project.suite("first"),
+            Choice(models=("helmsite/ngram-2", "ngram-9"), entries=("knowlege",)),
         )
     assert len(caught.value.problems) == 2
     assert "Did you mean 'knowledge'" in str(caught.value)

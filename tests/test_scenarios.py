@@ -474,10 +474,6 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
         {"taxonomy": {"taks": "x"}},
         "unknown setting 'taxonomy.taks'. Did you mean 'task'",
     ),
-    (
-        {"perturbations": ["lower"]},
-        "quiz.yaml:19: 'perturbations': perturbations are not available in this version",
-    ),
     ({"source": {}}, "'source': give it either 'path' or 'files'"),
     ({"source": {"path": "a", "frmat": "csv"}}, "unknown setting 'source.frmat'"),
     (

@@ -24,7 +24,7 @@ from helmsite.cli.options import Place
 from helmsite.cli.serve import command
 from helmsite.cli.watching import Watch, changes
 from helmsite.config import load_project
-from helmsite.run import Runner
+from helmsite.run import Choice, Runner
 from tests.archive_cases import small
 
 if TYPE_CHECKING:
@@ -282,7 +282,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     new_project(folder)
     loaded = load_project(folder)
     Runner(loaded, Archive(loaded.archive)).run(
-        loaded.suite("first"), entries=["capitals"]
+        loaded.suite("first"), Choice(entries=("capitals",))
     )
     return folder
 

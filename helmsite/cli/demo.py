@@ -37,14 +37,14 @@ def command(
     from helmsite.cli.run import make_runs
     from helmsite.config import load_project
     from helmsite.executors import LocalExecutor
-    from helmsite.run import Runner
+    from helmsite.run import Choice, Runner
 
     project = load_project(DEMO)
     archive = Archive(archive_url or str(folder / "runs"))
     models, advice = runnable(project, baselines=baselines)
     with Reporter() as reporter:
         runner = Runner(project, archive, LocalExecutor(), reporter)
-        make_runs(runner, reporter, project.suite("demo"), models)
+        make_runs(runner, reporter, project.suite("demo"), Choice(models=tuple(models)))
     build_site(project, archive, out or folder / "site")
     for line in advice:
         click.echo(line)

@@ -1,32 +1,89 @@
-"""`helmsite run`: make the runs of a suite."""
+"""`helmsite run`: make the runs of a suite, or of run entries."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from helmsite.cli.options import one_line, place, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from helmsite.cli.options import Place
     from helmsite.cli.progress import Reporter
     from helmsite.config import Project, Suite
-    from helmsite.run import Runner
+    from helmsite.run import Choice, Runner
+    from helmsite.run.estimate import Estimate, Load
 
 LONG = 500
+POSITIVE = click.IntRange(min=1)
+
+
+def part(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command what chooses a part of a suite, passed on as one `choice`."""
+
+    @click.option(
+        "-m", "--model", "models", multiple=True, help="Only this model (repeatable)."
+    )
+    @click.option(
+        "-s",
+        "--scenario",
+        "entries",
+        multiple=True,
+        help="Only this entry of the suite (repeatable).",
+    )
+    @click.option(
+        "-g", "--group", "groups", multiple=True, help="Only this group (repeatable)."
+    )
+    @click.option(
+        "--priority",
+        type=click.IntRange(1, 9),
+        help="Only entries of this priority or a more urgent one (1).",
+    )
+    @click.option(
+        "--max-eval-instances",
+        type=POSITIVE,
+        metavar="N",
+        help="At most N instances of a run that sets no limit itself.",
+    )
+    @click.option(
+        "--num-train-trials",
+        type=POSITIVE,
+        metavar="N",
+        help="Choose the in-context examples N times.",
+    )
+    @click.pass_context
+    def wrapped(ctx: click.Context, /, **given: Any) -> Any:
+        from helmsite.run import Choice
+
+        chosen = Choice(**{name: given.pop(name) for name in Choice.__struct_fields__})
+        return ctx.invoke(function, choice=chosen, **given)
+
+    wrapped.__name__ = function.__name__
+    wrapped.__doc__ = function.__doc__
+    wrapped.__click_params__ = [  # type: ignore[attr-defined]
+        *getattr(function, "__click_params__", []),
+        *wrapped.__click_params__,  # type: ignore[attr-defined]
+    ]
+    return wrapped
 
 
 @click.command()
-@click.argument("suite", required=False)
+@click.argument("what", nargs=-1, metavar="[SUITE | ENTRY...]")
 @click.option(
-    "-m", "--model", "models", multiple=True, help="Only this model (repeatable)."
+    "--conf",
+    "confs",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="A file of run entries as HELM has them (repeatable).",
 )
 @click.option(
-    "-s", "--scenario", "entries", multiple=True, help="Only this entry (repeatable)."
+    "--suite", "name", metavar="NAME", help="Name in the archive of what is run."
 )
 @click.option(
     "-w",
@@ -36,17 +93,27 @@ LONG = 500
     show_default=True,
     help="Requests under way at once.",
 )
+@click.option(
+    "--skip-missing", is_flag=True, help="Leave out entries whose data is not here."
+)
 @click.option("-n", "--dry-run", is_flag=True, help="Say what would run; ask nothing.")
+@part
 @place
-def command(
+def command(  # noqa: PLR0913 - one for each option
     place: Place,
-    suite: str | None,
-    models: tuple[str, ...],
-    entries: tuple[str, ...],
+    choice: Choice,
+    *,
+    what: tuple[str, ...],
+    confs: tuple[Path, ...],
+    name: str | None,
     workers: int,
+    skip_missing: bool,
     dry_run: bool,
 ) -> None:
-    """Run SUITE (suites/SUITE.yaml): ask the models, score the replies, archive all.
+    """Run SUITE, or run entries: ask the models, score the replies, archive all.
+
+    SUITE is a file suites/SUITE.yaml or a built-in suite; an ENTRY is written as in HELM,
+    `mmlu:subject=anatomy,data_augmentation=canonical`, and its models are named with -m.
 
     What is already in the archive is not asked again; a run that was interrupted goes
     on where it stopped, and of a partial run only the failures are retried.
@@ -58,29 +125,26 @@ def command(
     from helmsite.run import Runner
 
     project = place.project()
-    chosen = _suite(project, suite)
+    suite = _suite(project, what, confs, name)
+    archive = place.archive(project)
     with Reporter() as reporter:
         runner = Runner(
-            project, place.archive(project), LocalExecutor(workers), reporter
+            project, archive, LocalExecutor(workers), reporter, skip_missing
         )
         if dry_run:
-            _dry_run(runner, chosen, models, entries)
+            _dry_run(runner, suite, choice)
             return
-        make_runs(runner, reporter, chosen, models, entries)
+        make_runs(runner, reporter, suite, choice)
     if reporter.partial:
         raise SystemExit(6)
 
 
 def make_runs(
-    runner: Runner,
-    reporter: Reporter,
-    suite: Suite,
-    models: Sequence[str] = (),
-    entries: Sequence[str] = (),
+    runner: Runner, reporter: Reporter, suite: Suite, choice: Choice | None = None
 ) -> None:
     """Make a suite's runs and sum up; Ctrl-C ends the process with exit code 130."""
     try:
-        manifests = runner.run(suite, models, entries)
+        manifests = runner.run(suite, choice)
     except KeyboardInterrupt:
         click.echo(
             "\nStopped. Every answer so far is kept: the same command goes on from here.",
@@ -89,6 +153,7 @@ def make_runs(
         if runner.executor.abandoned:  # a thread may hang in the model: do not wait
             os._exit(130)
         raise SystemExit(130) from None
+    _say_missing(runner.missing)
     click.echo(
         f"{len(manifests)} runs: {reporter.made} made, {reporter.kept} already there, "
         f"{reporter.asked} requests sent."
@@ -105,12 +170,49 @@ def make_runs(
             click.echo(f"The first failure: {shown}", err=True)
 
 
-def _suite(project: Project, name: str | None) -> Suite:
+def _suite(
+    project: Project, what: Sequence[str], confs: Sequence[Path], name: str | None
+) -> Suite:
+    """Return what is to run: a suite by name, or one made of the entries given."""
+    from msgspec import structs
+
+    from helmsite.config import of_entries
+
+    if not what and not confs:
+        suite = _only(project)
+    elif len(what) == 1 and not confs and _is_suite(project, what[0]):
+        suite = project.suite(what[0])
+    else:
+        return of_entries(name or "default", what, confs)
+    return structs.replace(suite, name=name) if name else suite
+
+
+def _is_suite(project: Project, word: str) -> bool:
+    """Return whether a word means a suite; a scenario's name means its entry.
+
+    Raises:
+        ConfigError: it is neither.
+    """
+    from helmsite.errors import ConfigError
+    from helmsite.scenarios.library import find
+
+    if project.has_suite(word) or any(sign in word for sign in ":,="):
+        return project.has_suite(word)
+    try:
+        find(word, project.scenario_folders)
+    except ConfigError as unknown:
+        try:
+            project.suite(word)
+        except ConfigError as error:
+            problems = [*error.problems, *unknown.problems]
+            raise ConfigError(problems, f"{error.hint} {unknown.hint}") from error
+    return False
+
+
+def _only(project: Project) -> Suite:
     from helmsite.errors import ConfigError
 
     suites = project.suites
-    if name is not None:
-        return project.suite(name)
     if len(suites) == 1:
         return next(iter(suites.values()))
     if not suites:
@@ -123,26 +225,58 @@ def _suite(project: Project, name: str | None) -> Suite:
     )
 
 
-def _dry_run(
-    runner: Runner, suite: Suite, models: tuple[str, ...], entries: tuple[str, ...]
-) -> None:
-    total = 0
-    for plans, client in runner.plans(suite, models, entries):
-        for plan in plans:
-            old = runner.archive.find(plan.run_id)
-            what = one_line(
-                f"{plan.run_id}  {plan.model.name} · {plan.scenario.facts.name} · "
-                f"{plan.adapter.method}"
-            )
-            if old is not None and old.status == "complete":
-                click.echo(f"{what}: complete, nothing to do")
-                continue
-            with runner.archive.journal(
-                plan.run_id, plan.identity, read_only=True
-            ) as journal:
-                work = runner.prepare(plan, client, journal)
-            click.echo(
-                f"{what}: {len(work.open)} of {len(work.requests)} requests to send"
-            )
-            total += len(work.open)
+def _dry_run(runner: Runner, suite: Suite, choice: Choice) -> None:
+    from helmsite.run.estimate import Estimator, Load
+
+    totals: dict[str, Load] = defaultdict(Load)
+    seen: dict[str, Estimate] = {}
+    estimator = Estimator(runner, suite, choice)
+    for each in estimator.estimates():
+        seen.setdefault(each.model, each)
+        totals[each.model] += each.open
+        _say_estimate(each)
+    for model, load in totals.items():
+        click.echo(one_line(f"{model}: {_amount(load, seen[model])}"))
+    _say_missing(estimator.missing)
+    total = sum(load.requests for load in totals.values())
     click.echo(f"Would send {total} requests. Nothing was sent.")
+    if estimator.missing and not runner.skip_missing:
+        raise SystemExit(2)
+
+
+def _say_estimate(each: Estimate) -> None:
+    names = "".join(f" + {name}" for name in each.perturbations)
+    begun = f"{each.run_id}  " if each.run_id else ""
+    what = f"{begun}{each.model} · {each.scenario} · {each.method}{names}"
+    if each.complete:
+        click.echo(one_line(f"{what}: complete, nothing to do"))
+        return
+    click.echo(
+        one_line(
+            f"{what}: {each.open.requests} of {each.requests} requests to send, "
+            f"{_tokens(each.open, each)}"
+        )
+    )
+
+
+def _amount(load: Load, about: Estimate) -> str:
+    cost = load.cost(about.prices)
+    priced = "" if cost is None or about.prices is None else about.prices.currency
+    money = f", at most {cost:,.2f} {priced}" if priced else ", no price known"
+    return f"{load.requests:,} requests, {_tokens(load, about)}{money}"
+
+
+def _tokens(load: Load, about: Estimate) -> str:
+    from helmsite.run.estimate import CHARACTERS
+
+    rough = "" if about.counted else "about "
+    how = "" if about.counted else f" ({CHARACTERS} characters a token)"
+    return (
+        f"{rough}{load.prompt_tokens:,} prompt tokens{how} and at most "
+        f"{load.completion_tokens:,} completion tokens"
+    )
+
+
+def _say_missing(missing: dict[str, str]) -> None:
+    for entry, why in missing.items():
+        click.echo(visible(f"No data for {entry}: {why}"), err=True)

@@ -41,11 +41,40 @@ def check(kind: str, name: str, settings: Mapping[str, object]) -> None:
         ConfigError: an unknown kind, or settings that its `settings_type` does not take.
         ClientError: the client's module cannot be imported.
     """
+    _parsed(kind, name, settings)
+
+
+def loads_weights(kind: str, name: str) -> bool:
+    """Return whether creating a client of a kind takes the time to load a model.
+
+    Raises:
+        ConfigError: an unknown kind.
+        ClientError: the client's module cannot be imported.
+    """
+    return bool(getattr(_class(kind, name), "loads_weights", False))
+
+
+def request_limit(kind: str, name: str, settings: Mapping[str, object]) -> int | None:
+    """Return the tokens of a request that the settings allow, without loading a model.
+
+    Raises:
+        ConfigError: an unknown kind, or settings that it does not take.
+        ClientError: the client's module cannot be imported.
+    """
+    said = _parsed(kind, name, settings)
+    for setting in ("n_ctx", "max_request_length"):
+        limit = getattr(said, setting, None)
+        if isinstance(limit, int):
+            return limit
+    return None
+
+
+def _parsed(kind: str, name: str, settings: Mapping[str, object]) -> object:
+    """Return the settings as their client reads them, None where it says not how."""
     mro = _class(kind, name).__mro__
     reader = next((c for c in mro if "from_settings" in vars(c)), None)
     record = vars(reader).get("settings_type") if reader else None  # not a parent's
-    if record is not None:
-        parse(record, name, settings)
+    return None if record is None else parse(record, name, settings)
 
 
 def _class(kind: str, name: str) -> Any:
@@ -58,4 +87,4 @@ def _class(kind: str, name: str) -> Any:
         ) from error
 
 
-__all__ = ["CLIENTS", "check", "create"]
+__all__ = ["CLIENTS", "check", "create", "loads_weights", "request_limit"]

@@ -80,6 +80,7 @@ class LlamaCpp:
     """
 
     settings_type = LlamaCppSettings
+    loads_weights = True
 
     has_prefix_token = True
 

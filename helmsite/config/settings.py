@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -18,6 +19,10 @@ from helmsite.config.suites import (
 )
 from helmsite.errors import ConfigError, suggest
 from helmsite.schema import Contamination, Method, Record, strict
+from helmsite.schema.adjusting import faults
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 CONFIG_NAME = "helmsite.toml"
 
@@ -70,6 +75,10 @@ class Project(Record, frozen=True):
         folder = Path(self.root) / "scenarios"
         return (folder,) if folder.is_dir() else ()
 
+    def has_suite(self, name: str) -> bool:
+        """Return whether there is a suite of a name, built-in ones included."""
+        return name in self.suites or name in builtin_names()
+
     def suite(self, name: str) -> Suite:
         """Return a suite by name.
 
@@ -85,6 +94,10 @@ class Project(Record, frozen=True):
             )
         return found
 
+    def named(self, name: str) -> str:
+        """Return the model that a name or an older name means, '' if none does."""
+        return known_models.named(name, self.models)
+
     def model(self, name: str) -> ModelConfig:
         """Return a model by name.
 
@@ -92,8 +105,11 @@ class Project(Record, frozen=True):
             ConfigError: there is no such model.
         """
         if name not in self.models:
+            what = f"There is no model {name!r}.{suggest(name, self.models)}"
+            if name in known_models.known_cards():
+                what = f"Of the model {name!r} only facts are known, not how to ask it."
             raise ConfigError(
-                [f"There is no model {name!r}.{suggest(name, self.models)}"],
+                [what],
                 f"Known models: {', '.join(self.models)}. "
                 f'Add yours to {CONFIG_NAME} as [models."{name}"].',
             )
@@ -127,6 +143,7 @@ def load_project(folder: Path) -> Project:
     models = known_models.builtin() | {
         name: known_models.model(each, folder) for name, each in file.models.items()
     }
+    problems += _misadjusted(file.models, str(folder / CONFIG_NAME))
     site = _informed(file)
     _check_contamination(site, str(folder / CONFIG_NAME), problems)
     suites = read_suites(folder, models, problems)
@@ -162,6 +179,13 @@ def _project_file(folder: Path, problems: list[str]) -> _ProjectFile:
             for name, each in data["models"].items()
         }
     return strict.read(data, _ProjectFile, str(path), problems) or _ProjectFile()
+
+
+def _misadjusted(models: Mapping[str, ModelFile], where: str) -> Iterator[str]:
+    for name, model in models.items():
+        for index, adjustment in enumerate(model.adjustments):
+            at = f"models.{name}.adjustments[{index}]"
+            yield from (f"{where}: '{at}': {what}" for what in faults(adjustment))
 
 
 def _check_groups(site: SiteConfig, where: str, problems: list[str]) -> None:

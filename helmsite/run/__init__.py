@@ -1,7 +1,17 @@
 """Runs: plan what a suite asks for, ask the models, score, keep; and score again."""
 
+from helmsite.run.choice import Choice
 from helmsite.run.plan import Observer, Plan, Silent, Work
 from helmsite.run.runner import Runner
 from helmsite.run.scoring import rescore, verdicts
 
-__all__ = ["Observer", "Plan", "Runner", "Silent", "Work", "rescore", "verdicts"]
+__all__ = [
+    "Choice",
+    "Observer",
+    "Plan",
+    "Runner",
+    "Silent",
+    "Work",
+    "rescore",
+    "verdicts",
+]

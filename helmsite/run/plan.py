@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
-from helmsite.errors import ConfigError, suggest
+from helmsite import adapters, perturbations
 from helmsite.schema import (
     AdapterSpec,
     Completion,
@@ -20,14 +20,18 @@ from helmsite.schema import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
-    from helmsite.config import ModelConfig, Suite, SuiteEntry
+    from helmsite.config import ModelConfig
+    from helmsite.perturbations import Perturbation
 
 
 @dataclass(frozen=True)
 class Plan:
-    """One run to be made: a model on a scenario under an adapter."""
+    """One run to be made: a model on a scenario under an adapter.
+
+    `entry` is what the suite says; several plans share it where it sweeps a value.
+    """
 
     suite: str
     scenario: LoadedScenario
@@ -35,7 +39,9 @@ class Plan:
     metrics: tuple[str, ...]
     model: ModelConfig
     identity: ModelIdentity
+    perturbations: tuple[Perturbation, ...] = ()
     repeat: str = ""
+    entry: str = ""
 
     @property
     def origin(self) -> str:
@@ -51,8 +57,13 @@ class Plan:
             adapter=self.adapter,
             data=self.scenario.data,
             definition_sha256=self.scenario.definition_sha256,
-            perturbations=tuple(p.name for p in self.scenario.perturbations),
+            perturbations=perturbations.identities(self.perturbations),
         )
+
+    def evaluated(self) -> tuple[Instance, ...]:
+        """Return the instances that are asked, each before its perturbed versions."""
+        drawn = adapters.eval_instances(self.scenario.instances, self.adapter)
+        return tuple(perturbations.perturb(drawn, self.perturbations))
 
     @cached_property
     def run_id(self) -> str:
@@ -104,72 +115,3 @@ class Silent:
 
     def finished(self, plan: Plan, manifest: Manifest, *, made: bool) -> None:
         """Ignore it."""
-
-
-def choose(
-    suite: Suite, models: Sequence[str], entries: Sequence[str]
-) -> dict[str, list[SuiteEntry]]:
-    """Return each chosen model with the suite's entries that it runs, in suite order.
-
-    Args:
-        suite: the suite to choose from.
-        models: names of models; none means all.
-        entries: scenarios as the suite writes them; none means all.
-
-    Raises:
-        ConfigError: a chosen model or entry that the suite doesn't have, or no run left.
-    """
-    known = dict.fromkeys(
-        [*suite.models, *(m for e in suite.scenarios for m in e.models)]
-    )
-    listed = [entry.scenario for entry in suite.scenarios]
-    problems = [
-        *_strangers("model", models, known, suite.name),
-        *_strangers("scenario", entries, listed, suite.name),
-    ]
-    if problems:
-        raise ConfigError(problems, "`helmsite run --dry-run` shows the whole suite.")
-    chosen = {}
-    for model in known:
-        of_model = [
-            entry
-            for entry in suite.scenarios
-            if model in (entry.models or suite.models)
-            and (not entries or entry.scenario in entries)
-        ]
-        if of_model and (not models or model in models):
-            chosen[model] = of_model
-    if not chosen:
-        raise ConfigError(
-            [f"Suite {suite.name!r} has no run for the chosen models and scenarios."],
-            "`helmsite run --dry-run` shows the whole suite.",
-        )
-    return chosen
-
-
-def refuse_twins(plans: Sequence[Plan]) -> None:
-    """Refuse plans that would be the same run.
-
-    Raises:
-        ConfigError: two of them have one run id.
-    """
-    seen: dict[str, Plan] = {}
-    for plan in plans:
-        if plan.run_id in seen:
-            what = f"{plan.model.name} on {plan.scenario.facts.name}"
-            raise ConfigError(
-                [f"Suite {plan.suite!r} lists the same run twice: {what}."],
-                "Remove one, or give it `repeat: <label>` if the repeat is meant.",
-            )
-        seen[plan.run_id] = plan
-
-
-def _strangers(
-    kind: str, names: Iterable[str], known: Iterable[str], suite: str
-) -> list[str]:
-    listed = list(known)
-    return [
-        f"Suite {suite!r} has no {kind} {name!r}.{suggest(name, listed)}"
-        for name in names
-        if name not in listed
-    ]

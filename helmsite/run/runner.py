@@ -6,70 +6,79 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from helmsite import __version__, adapters, clients, metrics, scenarios
-from helmsite.errors import ConfigError, HelmsiteError
+from helmsite import __version__, adapters, clients, metrics, perturbations
 from helmsite.executors import LocalExecutor
-from helmsite.run.plan import Observer, Plan, Silent, Work, choose, refuse_twins
+from helmsite.run.choice import Choice
+from helmsite.run.plan import Observer, Plan, Silent, Work
+from helmsite.run.planner import Library, Planner
 from helmsite.run.scoring import About, rescore, verdicts
 from helmsite.schema import (
     Completion,
     Counts,
-    LoadedScenario,
     Manifest,
     Provenance,
     Reply,
     Request,
     failed,
-    override_adapter,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from helmsite.archive import Archive, Journal
-    from helmsite.config import ModelConfig, Project, Suite, SuiteEntry
-    from helmsite.schema import Client, ModelIdentity
+    from helmsite.config import Project, Suite
+    from helmsite.schema import Client
 
 
 @dataclass
 class Runner:
-    """Makes the runs of a suite, one model after the other."""
+    """Makes the runs of a suite, one model after the other.
+
+    With `skip_missing`, entries whose data is not there are left out; `missing` says
+    which those were, and why.
+    """
 
     project: Project
     archive: Archive
     executor: LocalExecutor = field(default_factory=LocalExecutor)
     observer: Observer = field(default_factory=Silent)
-    _scenarios: dict[str, LoadedScenario] = field(default_factory=dict)
+    skip_missing: bool = False
 
-    def run(
-        self, suite: Suite, models: Sequence[str] = (), entries: Sequence[str] = ()
-    ) -> list[Manifest]:
+    def __post_init__(self) -> None:
+        self.library = Library(self.project)
+        self.missing: dict[str, str] = {}
+
+    def run(self, suite: Suite, choice: Choice | None = None) -> list[Manifest]:
         """Make every run of a suite that is not complete yet; return all of them."""
         made = []
-        for plans, client in self.plans(suite, models, entries):
+        for plans, client in self.plans(suite, choice):
             made += [self.make(plan, client) for plan in plans]
         return made
 
     def plans(
-        self, suite: Suite, models: Sequence[str] = (), entries: Sequence[str] = ()
-    ) -> Iterator[tuple[list[Plan], Client]]:
+        self, suite: Suite, choice: Choice | None = None
+    ) -> Iterator[tuple[Iterator[Plan], Client]]:
         """Yield the plans of each model with its client, which is closed afterwards.
 
         Raises:
-            ConfigError: an unknown model, scenario or metric, or wrong settings, found for
-                the whole suite before the first model is loaded; two equal runs.
+            ConfigError: an unknown model, scenario or metric, wrong settings or two equal
+                runs, found for the whole suite before the first model is loaded.
         """
-        chosen = choose(suite, models, entries)
-        self._check(suite, chosen)
-        for name, of_model in chosen.items():
+        planner = self.planner(suite, choice)
+        chosen = planner.chosen()
+        self.missing = planner.missing
+        for name, setups in chosen.items():
             model = self.project.model(name)
             client = clients.create(model.client, model.name, model.settings)
             try:
-                plans = [self._plan(suite, e, model, client.identity) for e in of_model]
-                refuse_twins(plans)
-                yield plans, client
+                yield planner.plans(setups, model, client.identity), client
             finally:
                 client.close()
+
+    def planner(self, suite: Suite, choice: Choice | None = None) -> Planner:
+        """Return what plans a suite's runs with the scenarios that are loaded already."""
+        chosen = choice or Choice()
+        return Planner(self.project, suite, chosen, self.library, self.skip_missing)
 
     def make(self, plan: Plan, client: Client) -> Manifest:
         """Return the finished run: from the archive, or after asking what is open."""
@@ -98,20 +107,21 @@ class Runner:
 
     def prepare(self, plan: Plan, client: Client, journal: Journal | None) -> Work:
         """Return a plan's requests and what the archive and the journal answer of them."""
-        instances = plan.scenario.instances
-        evaluated = adapters.eval_instances(instances, plan.adapter)
+        evaluated = plan.evaluated()
         window = adapters.Window(
             tokenizer=client.tokenizer,
             max_request_length=client.max_request_length,
             has_prefix_token=client.has_prefix_token,
         )
-        requests = adapters.adapt(instances, plan.adapter, window, evaluated)
+        requests = adapters.adapt(
+            plan.scenario.instances, plan.adapter, window, evaluated
+        )
         known = self._archived(plan.run_id, {r.key: r for r in requests})
         for request in requests:
             found = journal.get(request) if journal else None
             if found and not failed(found):
                 known[request.key] = found
-        return Work(plan, tuple(evaluated), tuple(requests), known)
+        return Work(plan, evaluated, tuple(requests), known)
 
     def _archived(
         self, run_id: str, asked: Mapping[tuple[object, ...], Request]
@@ -131,14 +141,13 @@ class Runner:
             for request in work.requests
             for index, completion in enumerate(work.known[request.key])
         ]
+        perturbed = perturbations.facts_of(plan.perturbations)
         scores, stats = verdicts(
             work.instances,
             replies,
             plan.adapter,
             plan.metrics,
-            About(
-                plan.scenario.facts.name, plan.scenario.perturbations, plan.model.card
-            ),
+            About(plan.scenario.facts.name, perturbed, plan.model.card),
         )
         failures = sum(failed(work.known[r.key]) for r in work.requests)
         started = [c.started_at for k in work.known.values() for c in k if c.started_at]
@@ -157,7 +166,7 @@ class Runner:
             spec=plan.spec,
             scenario=plan.scenario.facts,
             metrics=metrics.resolve(plan.metrics),
-            perturbations=plan.scenario.perturbations,
+            perturbations=perturbed,
             card=plan.model.card,
             provenance=Provenance(
                 helmsite_version=__version__,
@@ -167,60 +176,6 @@ class Runner:
             warnings=_warnings(work, failures),
         )
         return self.archive.write_run(manifest, work.instances, replies, scores, stats)
-
-    def _load(self, entry: str) -> LoadedScenario:
-        if entry not in self._scenarios:
-            folders = self.project.scenario_folders
-            self._scenarios[entry] = scenarios.load(
-                entry, folders, self.project.data_folders
-            )
-        return self._scenarios[entry]
-
-    def _plan(
-        self,
-        suite: Suite,
-        entry: SuiteEntry,
-        model: ModelConfig,
-        identity: ModelIdentity,
-    ) -> Plan:
-        scenario = self._load(entry.scenario)
-        adapter = override_adapter(scenario, {**suite.adapter, **entry.adapter})
-        wanted = tuple(dict.fromkeys([*scenario.metrics, *entry.metrics]))
-        return Plan(
-            suite=suite.name,
-            scenario=scenario,
-            adapter=adapter,
-            metrics=metrics.applicable(
-                adapter.method, wanted, adapter.num_outputs, model.card
-            ),
-            model=model,
-            identity=identity,
-            repeat=entry.repeat,
-        )
-
-    def _check(self, suite: Suite, chosen: dict[str, list[SuiteEntry]]) -> None:
-        """Find the problems of every entry and model before anything is loaded."""
-        problems: list[str] = []
-        hint = "Correct them in the suite or the scenario; nothing was run."
-        for entry in {id(e): e for of in chosen.values() for e in of}.values():
-            try:
-                scenario = self._load(entry.scenario)
-                override_adapter(scenario, {**suite.adapter, **entry.adapter})
-                metrics.resolve((*scenario.metrics, *entry.metrics))
-            except HelmsiteError as error:
-                problems += [f"{entry.scenario}: {text}" for text in _each(error)]
-        for name in chosen:
-            try:
-                model = self.project.model(name)
-                clients.check(model.client, model.name, model.settings)
-            except HelmsiteError as error:
-                problems += _each(error)
-        if problems:
-            raise ConfigError(problems, hint)
-
-
-def _each(error: HelmsiteError) -> tuple[str, ...]:
-    return error.problems if isinstance(error, ConfigError) else (error.message,)
 
 
 def _warnings(work: Work, failures: int) -> tuple[str, ...]:

@@ -102,6 +102,7 @@ def load(
         data=made.data,
         definition_sha256=_digest(made.shape),
         methods=methods,
+        perturbations=definition.perturbations,
         skipped=made.skipped,
     )
 

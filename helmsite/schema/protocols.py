@@ -10,7 +10,6 @@ from helmsite.schema.manifest import (
     DataRevision,
     MetricFacts,
     ModelIdentity,
-    PerturbationFacts,
     ScenarioFacts,
 )
 from helmsite.schema.records import Completion, Instance, Record, Request
@@ -37,7 +36,7 @@ class LoadedScenario(Record, frozen=True):
     instances: tuple[Instance, ...]
     data: DataRevision = DataRevision()
     definition_sha256: str = ""
-    perturbations: tuple[PerturbationFacts, ...] = ()
+    perturbations: tuple[str, ...] = ()
     methods: dict[str, AdapterSpec] = {}
     skipped: dict[str, int] = {}
 

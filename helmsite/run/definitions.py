@@ -1,0 +1,48 @@
+"""What scenario files say, read once and without their data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from helmsite.errors import HelmsiteError
+from helmsite.scenarios import parameters
+from helmsite.scenarios.library import find
+from helmsite.scenarios.reading import read_file
+from helmsite.scenarios.templates import renderer
+from helmsite.schema import parse_entry
+
+if TYPE_CHECKING:
+    from helmsite.config import Project
+    from helmsite.scenarios.definition import Definition
+
+
+class Definitions:
+    """The scenario files of a project and the built-in ones."""
+
+    def __init__(self, project: Project) -> None:
+        self._folders = project.scenario_folders
+        self._read: dict[str, Definition | None] = {}
+
+    def parameters(self, name: str) -> tuple[str, ...]:
+        """Return the names of a scenario's parameters; none of one that cannot be read."""
+        definition = self._definition(name)
+        return tuple(definition.parameters) if definition else ()
+
+    def groups(self, entry: str) -> tuple[str, ...]:
+        """Return the groups of a scenario, '' parameters rendered."""
+        name, given = parse_entry(entry)
+        definition = self._definition(name)
+        if definition is None:
+            return ()
+        own = {k: v for k, v in given.items() if k in definition.parameters}
+        render = renderer(parameters.resolve(definition, own))
+        return tuple(render(group) for group in definition.groups)
+
+    def _definition(self, name: str) -> Definition | None:
+        if name not in self._read:
+            try:
+                path = find(name, self._folders)
+                self._read[name] = read_file(path).definition
+            except HelmsiteError:  # told when the scenario is loaded
+                self._read[name] = None
+        return self._read[name]

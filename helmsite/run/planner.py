@@ -1,0 +1,251 @@
+"""From a suite to plans: scenarios loaded once, every problem found before a model is."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import structs
+
+from helmsite import clients, metrics, perturbations, scenarios
+from helmsite.errors import ConfigError, HelmsiteError, ScenarioError
+from helmsite.run.choice import choose
+from helmsite.run.plan import Plan
+from helmsite.schema import AdapterSpec, override_adapter
+from helmsite.schema.adjusting import adjusted
+from helmsite.schema.expanders import About, expand
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from helmsite.config import ModelConfig, Project, Suite
+    from helmsite.perturbations import Perturbation
+    from helmsite.run.choice import Choice, Setup
+    from helmsite.schema import LoadedScenario, ModelCard, ModelIdentity
+
+MOST_INSTANCES = 500_000
+"""How many instances are kept in memory; a scenario beyond them is loaded again."""
+
+
+@dataclass
+class Library:
+    """The scenarios of a project, each loaded once as long as there is room."""
+
+    project: Project
+    room: int = MOST_INSTANCES
+    _kept: OrderedDict[str, LoadedScenario] = field(default_factory=OrderedDict)
+
+    def load(self, entry: str) -> LoadedScenario:
+        """Return a scenario with its instances.
+
+        Raises:
+            ConfigError: there is no such scenario, or a parameter is wrong.
+            ScenarioError: its data is missing or does not fit.
+        """
+        if entry not in self._kept:
+            project = self.project
+            loaded = scenarios.load(
+                entry, project.scenario_folders, project.data_folders
+            )
+            self._kept[entry] = loaded
+            while sum(map(_size, self._kept.values())) > self.room and self._kept:
+                self._kept.popitem(last=False)
+            return loaded
+        self._kept.move_to_end(entry)
+        return self._kept[entry]
+
+
+def _size(scenario: LoadedScenario) -> int:
+    return len(scenario.instances)
+
+
+@dataclass
+class Planner:
+    """Plans the runs of one suite.
+
+    `missing` says of which entries the data is not there; with `skip_missing` they are
+    left out, otherwise they are problems.
+    """
+
+    project: Project
+    suite: Suite
+    choice: Choice
+    library: Library
+    skip_missing: bool = False
+    missing: dict[str, str] = field(default_factory=dict)
+    _specs: dict[tuple[object, ...], list[AdapterSpec]] = field(default_factory=dict)
+    _seen: set[tuple[object, ...]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        own = Path(self.project.root) / "data"
+        found = perturbations.places((own, *self.project.data_folders))
+        self.words = perturbations.WordLists(perturbations.find_in(found))
+
+    def chosen(self) -> dict[str, list[Setup]]:
+        """Return what each model runs; all of it can be planned.
+
+        Raises:
+            ConfigError: every problem of entries, scenarios, metrics and models.
+        """
+        chosen = choose(self.suite, self.choice, self.project)
+        problems: list[str] = []
+        for name in chosen:
+            problems += self._faults_of_model(name)
+        for setup in {id(s): s for of in chosen.values() for s in of}.values():
+            models = [name for name, of in chosen.items() if setup in of]
+            problems += self._faults(setup, models)
+        if problems:
+            hint = "Correct them in the suite or the scenario; nothing was run."
+            raise ConfigError(list(dict.fromkeys(problems)), hint)
+        there = {
+            name: [s for s in of if s.run.scenario not in self.missing]
+            for name, of in chosen.items()
+        }
+        return {name: of for name, of in there.items() if of}
+
+    def plans(
+        self, setups: list[Setup], model: ModelConfig, identity: ModelIdentity
+    ) -> Iterator[Plan]:
+        """Yield the runs of a model, one after the other."""
+        for setup in setups:
+            yield from self._of_setup(setup, model, identity)
+
+    def _of_setup(
+        self, setup: Setup, model: ModelConfig, identity: ModelIdentity
+    ) -> Iterator[Plan]:
+        scenario = self._scenario(setup)
+        wanted = tuple(dict.fromkeys([*scenario.metrics, *setup.entry.metrics]))
+        for adapter in self._adapters(setup, scenario, model.card):
+            for chosen in self._perturbations(setup, scenario):
+                yield Plan(
+                    suite=self.suite.name,
+                    scenario=scenario,
+                    adapter=adapter,
+                    metrics=metrics.applicable(
+                        adapter.method, wanted, adapter.num_outputs, model.card
+                    ),
+                    model=model,
+                    identity=identity,
+                    perturbations=chosen,
+                    repeat=setup.entry.repeat,
+                    entry=setup.label,
+                )
+
+    def _scenario(self, setup: Setup) -> LoadedScenario:
+        """Return the scenario of a setup, in the groups that the suite adds."""
+        scenario = self.library.load(setup.run.scenario)
+        more = (*setup.entry.groups, *setup.run.groups)
+        if not more:
+            return scenario
+        groups = tuple(dict.fromkeys([*scenario.facts.groups, *more]))
+        facts = structs.replace(scenario.facts, groups=groups)
+        return structs.replace(scenario, facts=facts)
+
+    def _perturbations(
+        self, setup: Setup, scenario: LoadedScenario
+    ) -> Iterator[tuple[Perturbation, ...]]:
+        for names in setup.perturbations:
+            own = scenario.perturbations if names is None else names
+            yield perturbations.resolve(own, self.words)
+
+    def _adapters(
+        self, setup: Setup, scenario: LoadedScenario, card: ModelCard
+    ) -> list[AdapterSpec]:
+        """Return the adapters of a setup for a model, several where it sweeps a value.
+
+        The order is HELM's: the scenario's, the suite's settings, the entry's expanders,
+        what the model needs, the limits of the command line.
+        """
+        key = (id(setup), msgspec.json.encode([card.tags, card.adjustments]))
+        if key not in self._specs:
+            said = {**self.suite.adapter, **setup.entry.adapter}
+            specs = [override_adapter(scenario, said)]
+            about = About(scenario.facts.name.partition(":")[0], card.tags)
+            for name, value in setup.run.expanders:
+                specs = [
+                    made.adapter
+                    for spec in specs
+                    for made in expand(spec, name, value, about)
+                ]
+            self._specs[key] = [
+                limited(adjusted(spec, card, about.scenario), self.choice)
+                for spec in specs
+            ]
+        return self._specs[key]
+
+    def _faults(self, setup: Setup, models: list[str]) -> list[str]:
+        """Return what is wrong with an entry for any of its models."""
+        found: list[str] = []
+        try:
+            scenario = self._scenario(setup)
+        except ScenarioError as error:
+            self.missing[setup.run.scenario] = str(error)
+            return [] if self.skip_missing else _said(setup, error)
+        except HelmsiteError as error:
+            return _said(setup, error)
+        try:
+            for chosen in self._perturbations(setup, scenario):
+                perturbations.require(chosen)
+            metrics.resolve((*scenario.metrics, *setup.entry.metrics))
+            metrics.require((*scenario.metrics, *setup.entry.metrics))
+        except HelmsiteError as error:
+            found += _said(setup, error)
+        if found:
+            return found
+        for model in (m for m in map(self.project.models.get, models) if m):
+            try:
+                found += self._twins(setup, scenario, model)
+            except HelmsiteError as error:
+                found += _said(setup, error)
+        return list(dict.fromkeys(found))
+
+    def _twins(
+        self, setup: Setup, scenario: LoadedScenario, model: ModelConfig
+    ) -> Iterator[str]:
+        """Yield the runs of an entry that another one makes too."""
+        what = f"{model.name} on {scenario.facts.name}"
+        for adapter in self._adapters(setup, scenario, model.card):
+            for chosen in self._perturbations(setup, scenario):
+                names = tuple(p.name for p in chosen)
+                run = (what, adapter, names, setup.entry.repeat)
+                if run in self._seen:
+                    yield (
+                        f"Suite {self.suite.name!r} lists the same run twice: {what}. "
+                        "Remove one, or give it `repeat: <label>` if the repeat is meant."
+                    )
+                self._seen.add(run)
+
+    def _faults_of_model(self, name: str) -> list[str]:
+        try:
+            model = self.project.model(name)
+            clients.check(model.client, model.name, model.settings)
+        except HelmsiteError as error:
+            return list(_each(error))
+        return []
+
+
+def limited(adapter: AdapterSpec, choice: Choice) -> AdapterSpec:
+    """Return an adapter with the limits of the command line, as HELM applies them.
+
+    Without examples all train trials would be the same, so there is one.
+    """
+    changes: dict[str, int] = {}
+    most, trials = choice.max_eval_instances, choice.num_train_trials
+    if most is not None and adapter.max_eval_instances is None:
+        changes["max_eval_instances"] = most
+    if adapter.max_train_instances == 0:
+        changes["num_train_trials"] = 1
+    elif trials is not None:
+        changes["num_train_trials"] = trials
+    return structs.replace(adapter, **changes)
+
+
+def _said(setup: Setup, error: HelmsiteError) -> list[str]:
+    return [f"{setup.label}: {text}" for text in _each(error)]
+
+
+def _each(error: HelmsiteError) -> tuple[str, ...]:
+    return error.problems if isinstance(error, ConfigError) else (error.message,)
