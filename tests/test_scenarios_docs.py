@@ -11,9 +11,12 @@ from helmsite.adapters import Window, adapt
 from helmsite.scenarios import sandbox
 from helmsite.scenarios.definition import (
     Definition,
+    Hub,
     Parameter,
+    Place,
     ReferenceForm,
     References,
+    SkipRule,
     Source,
     SplitRule,
 )
@@ -33,6 +36,7 @@ def section(title: str) -> str:
 
 
 def words(text: str) -> set[str]:
+    text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
     return {
         w for code in re.findall(r"`([^`]+)`", text) for w in re.findall(r"\w+", code)
     }
@@ -91,6 +95,34 @@ def test_the_generator_of_another_package_is_found(
     assert builtin.instances[0].input == "( { { ( { ( ) } ) }"
 
 
+def test_the_loader_of_another_package_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = next(b for b in blocks("python") if "Loader(" in b)
+    (tmp_path / "my_loaders.py").write_text(code, encoding="utf-8")
+    info = tmp_path / "my_loaders-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Name: my-loaders\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[helmsite.loaders]\nlast_words = my_loaders:LAST_WORDS\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "poems.txt").write_text("O rose thou art sick\n\nThe invisible\nworm\n")
+    (tmp_path / "poems.yaml").write_text(
+        "name: poems\ntitle: Poems\nloader: last_words\n"
+        "source: {files: {poems: poems.txt}}\n"
+        "parameters: {task: {default: Go on}}\n"
+        "adapter: {method: generation}\nmetrics: [exact_match]\n"
+    )
+    loaded = scenarios.load("poems", [tmp_path])
+    assert [(i.input, i.gold) for i in loaded.instances] == [
+        ("Go on: O rose thou art", ("sick",)),
+        ("Go on: The", ("invisible",)),
+    ]
+    assert loaded.skipped == {"the line has one word": 1}
+    assert loaded.data.generator == "last_words@1"
+
+
 def test_the_python_example_runs(
     example: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -104,24 +136,15 @@ def test_the_python_example_runs(
     assert "capitals Capitals of the world" in rest
 
 
-def test_the_table_of_builtin_scenarios_is_true() -> None:
-    rows = re.findall(
-        r"^\| `(\w+)` \| (.*) \| (.*) \|$", section("Built-in scenarios"), re.MULTILINE
-    )
-    shown = [
-        (name, sorted(words(own)), title.replace("\\", "")) for name, own, title in rows
-    ]
-    listing = scenarios.listing()
-    real = [(e.name, sorted(e.parameters), e.title) for e in listing.entries]
-    assert shown == real
-
-
 @pytest.mark.parametrize(
     ("title", "record"),
     [
         ("Every key", Definition),
         ("Every key", Taxonomy),
         ("Source", Source),
+        ("Source", Place),
+        ("Source", Hub),
+        ("Source", SkipRule),
         ("Split", SplitRule),
         ("References", References),
         ("References", ReferenceForm),

@@ -6,6 +6,17 @@ shows all that there are.
 
 from helmsite.scenarios.generators import GENERATORS, Generator
 from helmsite.scenarios.library import Entry, Listing, listing
-from helmsite.scenarios.loading import load
+from helmsite.scenarios.loaders import Loader
+from helmsite.scenarios.loading import Chosen, choose, load
 
-__all__ = ["GENERATORS", "Entry", "Generator", "Listing", "listing", "load"]
+__all__ = [
+    "GENERATORS",
+    "Chosen",
+    "Entry",
+    "Generator",
+    "Listing",
+    "Loader",
+    "choose",
+    "listing",
+    "load",
+]

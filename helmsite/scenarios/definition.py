@@ -9,7 +9,8 @@ from helmsite.schema import Record, Taxonomy
 from helmsite.schema.manifest import Method, Publication
 
 Kind = Literal["string", "integer", "number", "boolean"]
-FileFormat = Literal["csv", "tsv", "json", "jsonl", "parquet", ""]
+FileFormat = Literal["csv", "tsv", "json", "jsonl", "parquet", "text", "lines", ""]
+Encoding = Literal["utf-8", "latin-1", "cp1252", "utf-16", ""]
 AnswerForm = Literal["index", "number", "letter", "text", ""]
 Split = Literal["train", "valid", "test"]
 Texts = str | tuple[str, ...]
@@ -26,26 +27,65 @@ class Parameter(Record, frozen=True):
     description: str = ""
 
 
-class Place(Record, frozen=True):
-    """Where a file or folder is, and where it comes from if it isn't there."""
+class Hub(Record, frozen=True):
+    """A file of a dataset on the Hugging Face hub, or a split of it as Parquet."""
 
-    path: str
-    url: Texts = ()
+    repo: str
+    revision: str = "main"
+    file: str = ""
+    config: str = ""
+    split: str = ""
 
 
-class Source(Record, frozen=True):
-    """Which files hold the rows; paths are templates, relative to the scenario file.
+class Reading(Record, frozen=True, kw_only=True):
+    """How a file is read."""
 
-    `files` goes by split; for a loader it goes by the names that the loader asks for.
-    """
-
-    path: Texts = ()
-    files: dict[str, Texts | Place] = {}
     format: FileFormat = ""
     records: str = ""
     columns: tuple[str, ...] = ()
     delimiter: str = ""
-    quotes: bool = True
+    quotes: bool | None = None
+    encoding: Encoding = ""
+
+
+class Origin(Reading, frozen=True, kw_only=True):
+    """Where a file comes from if it is not here, and how it is read.
+
+    `member` is what is taken out of an archive: the path of a file, or a pattern.
+    `size` and `note` are for people: how much it is, and what must be done by hand.
+    """
+
+    url: Texts = ()
+    hf: Hub | None = None
+    sha256: str = ""
+    member: str = ""
+    size: str = ""
+    note: str = ""
+
+
+class Place(Origin, frozen=True, kw_only=True):
+    """A file, a folder or all files of a pattern.
+
+    A path that comes out empty names a file that these parameters need not. A loader
+    does without an `optional` file that cannot be had, and the run says so.
+    """
+
+    path: str
+    optional: bool = False
+
+
+Where = str | Place | tuple[str | Place, ...]
+
+
+class Source(Origin, frozen=True, kw_only=True):
+    """Which files hold the rows; paths are templates, relative to the scenario file.
+
+    `files` goes by split; for a loader it goes by the names that the loader asks for.
+    What is said beside it of reading holds for all files that do not say it themselves.
+    """
+
+    path: Texts = ()
+    files: dict[str, Where] = {}
 
 
 class SplitRule(Record, frozen=True):
@@ -59,6 +99,13 @@ class SplitRule(Record, frozen=True):
     shares: dict[Split, float] = {}
     seed: int = 0
     by: str = ""
+
+
+class SkipRule(Record, frozen=True):
+    """Rows that are left out and counted; the reason is shown with a run."""
+
+    when: str
+    reason: str
 
 
 class ReferenceForm(Record, frozen=True):
@@ -93,11 +140,14 @@ class Definition(Record, frozen=True):
     taxonomy: Taxonomy = Taxonomy()
     groups: tuple[str, ...] = ()
     publication: Publication = "full"
+    caution: str = ""
     parameters: dict[str, Parameter] = {}
+    variants: dict[str, dict[str, dict[str, Any]]] = {}
     source: Source = Source()
     generator: str = ""
     loader: str = ""
     where: str = ""
+    skip: tuple[SkipRule, ...] = ()
     split: SplitRule = SplitRule()
     input: str = ""
     references: References = References()

@@ -65,6 +65,37 @@ def kept_rows(
     return found
 
 
+def skipped_rows(
+    rows: Sequence[Row], definition: Definition, parameters: Mapping[str, Any]
+) -> tuple[list[Row], dict[str, int]]:
+    """Return the rows that no rule of `skip` leaves out, and how many each one did.
+
+    Raises:
+        ScenarioError: none is left, or a template fails for a row.
+    """
+    if not definition.skip:
+        return list(rows), {}
+    maker = Maker(definition, parameters)
+    rules = [(rule.reason, maker.template(rule.when)) for rule in definition.skip]
+    left: list[Row] = []
+    counts: dict[str, int] = {}
+    for row in rows:
+        seen = maker.variables(row)
+        for reason, when in rules:
+            with _at(row, "skip"):
+                if when.value(seen):
+                    counts[reason] = counts.get(reason, 0) + 1
+                    break
+        else:
+            left.append(row)
+    if not left:
+        raise ScenarioError(
+            f"No row is left: 'skip' leaves out all {len(rows)}.",
+            "; ".join(f"{reason}: {n}" for reason, n in counts.items()),
+        )
+    return left, counts
+
+
 def row_splits(
     rows: Sequence[Row], definition: Definition, parameters: Mapping[str, Any]
 ) -> list[str | None]:

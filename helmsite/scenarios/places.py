@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import os
+import re
 import stat
 from contextlib import suppress
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from helmsite.errors import ScenarioError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
+    from collections.abc import Iterable, Iterator, Sequence
 
 DATA = "data"
+SIGNS = re.compile(r"[*?]")
+
+
+def cache_folder() -> Path:
+    """Return where data is kept that was fetched."""
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path("~/.cache").expanduser())
+    return Path(base) / "helmsite" / DATA
 
 
 def data_folders(
@@ -27,6 +36,13 @@ def data_folders(
     homes = [folder.resolve() for folder in homes or [path.parent]]
     beside = [folder.parent / DATA for folder in homes]
     return tuple(folder.resolve() for folder in (*homes, *beside, *more))
+
+
+def split_pattern(path: str) -> tuple[str, str]:
+    """Return the folder of a path before its first `*` or `?`, and the rest."""
+    parts = PurePosixPath(path).parts
+    first = next((i for i, part in enumerate(parts) if SIGNS.search(part)), len(parts))
+    return str(PurePosixPath(*parts[:first])), "/".join(parts[first:])
 
 
 def data_place(folder: Path, name: str, allowed: Sequence[Path]) -> Path:
@@ -70,3 +86,18 @@ def data_file(folder: Path, name: str, allowed: Sequence[Path]) -> Path:
             f"{path}: is a device or a pipe, not a file.", "Copy its rows into a file."
         )
     return path
+
+
+def files_below(
+    folder: Path, pattern: str, allowed: Sequence[Path]
+) -> Iterator[tuple[str, Path]]:
+    """Yield relative path and place of each file of a folder, sorted by parts.
+
+    Raises:
+        ScenarioError: one of them leads out of the allowed folders.
+    """
+    found = folder.glob(pattern) if pattern else folder.rglob("*")
+    for path in sorted(p for p in found if not p.is_dir()):
+        inside = path.relative_to(folder).as_posix()
+        if not inside.endswith((".lock", ".part", ".origin.json")):
+            yield inside, data_file(folder, inside, allowed)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from helmsite.errors import ConfigError, ScenarioError, suggest
 from helmsite.scenarios import parameters
 from helmsite.scenarios.adapter import has_template
 from helmsite.scenarios.definition import (
     Definition,
-    Place,
     ReferenceForm,
     References,
     ScenarioFile,
@@ -25,15 +26,15 @@ from helmsite.scenarios.templates import PARAMETERS, Template
 from helmsite.schema import adapting, strict, yamlfile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from helmsite.scenarios.definition import Texts
+    from helmsite.scenarios.definition import Where
 
 HINT = "docs/scenarios.md lists every key."
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 OF_SOURCES = (
-    *("where", "split", "input", "references", "allow_no_correct"),
+    *("where", "skip", "split", "input", "references", "allow_no_correct"),
     *("sub_split", "attributes", "extra"),
 )
 SUM_TOLERANCE = 1e-9
@@ -64,9 +65,76 @@ def read_file(path: Path) -> ScenarioFile:
         ]
         for field, settings in _adapters(definition):
             adapting.check(settings, place, problems, field)
+        if not problems:
+            _variants(definition, tuple(data), place, problems)
     if problems or definition is None:
         raise ConfigError(problems, HINT)
     return ScenarioFile(path, definition, tuple(data))
+
+
+def variant(found: Definition, values: Mapping[str, Any]) -> Definition:
+    """Return what a definition says for given parameters: its variants put on top."""
+    for name, of in found.variants.items():
+        said = of.get(parameters.written(values[name]))
+        if said:
+            found = _merged(found, said)
+    return found
+
+
+def _merged(found: Definition, said: Mapping[str, Any]) -> Definition:
+    """Return a definition with other keys; tables are merged, all else is replaced."""
+    data = msgspec.to_builtins(found)
+    for key, value in _uniform(dict(said)).items():
+        both = isinstance(value, dict) and isinstance(data.get(key), dict)
+        data[key] = {**data[key], **value} if both else value
+    return msgspec.convert(data, Definition)
+
+
+def _variants(
+    found: Definition,
+    keys: tuple[str, ...],
+    place: Callable[[str], str],
+    problems: list[str],
+) -> None:
+    for name, of in found.variants.items():
+        known = found.parameters.get(name)
+        if known is None:
+            near = suggest(name, found.parameters)
+            problems.append(f"{place(f'variants.{name}')}: no such parameter.{near}")
+            continue
+        values = {parameters.written(value) for value in known.values}
+        for value, said in of.items():
+            at = f"variants.{name}.{value}"
+            problems += [
+                f"{place(at)}: '{at}': {what}"
+                for what in _faults(found, keys, said, value, values)
+            ]
+
+
+def _faults(
+    found: Definition,
+    keys: tuple[str, ...],
+    said: Mapping[str, Any],
+    value: str,
+    values: set[str],
+) -> Iterator[str]:
+    if values and value not in values:
+        yield f"is no value of the parameter.{suggest(value, values)}"
+    fixed = sorted(set(said) & {"name", "parameters", "variants"})
+    if fixed:
+        yield f"{fixed[0]!r} is the same for all variants."
+        return
+    try:
+        made = _merged(found, said)
+    except msgspec.ValidationError as error:
+        yield f"{error}."
+        return
+    for field, what in _problems(made, (*keys, *said)):
+        yield f"{field}: {what}"
+    more: list[str] = []
+    for field, settings in _adapters(made):
+        adapting.check(settings, lambda _: "", more, field)
+    yield from (problem.removeprefix(": ") for problem in more)
 
 
 def _uniform(data: Any) -> Any:
@@ -97,6 +165,8 @@ def _problems(found: Definition, keys: tuple[str, ...]) -> Iterator[Problem]:
             yield f"parameters.{name}", f"{problem}."
     if "method" not in found.adapter:
         yield "adapter", "'method' is missing."
+    if found.perturbations:
+        yield "perturbations", "perturbations are not available in this version."
     yield from _origin(found, keys)
     yield from _split(found.split)
     yield from _references(found.references)
@@ -220,7 +290,7 @@ def _templates(found: Definition) -> Iterator[Problem]:
         others = sorted(template.names - {PARAMETERS})
         if not free and others:
             yield field, f"can use parameters.NAME only, not {others[0]!r}."
-        if field in ("where", "split.by") and not template.is_expression:
+        if field in ("where", "split.by", "skip") and not template.is_expression:
             yield field, "must be one {{ expression }}."
 
 
@@ -229,6 +299,8 @@ def template_texts(found: Definition) -> Iterator[tuple[str, str, bool]]:
     fixed: dict[str, Any] = {
         "title": found.title,
         "groups": found.groups,
+        "metrics": found.metrics,
+        "main_metric": found.main_metric,
         "source.path": found.source.path,
         **{f"source.files.{k}": _paths(v) for k, v in found.source.files.items()},
         **{f"adapter.{k}": v for k, v in found.adapter.items()},
@@ -243,6 +315,7 @@ def template_texts(found: Definition) -> Iterator[tuple[str, str, bool]]:
     refs = found.references
     by_row: dict[str, Any] = {
         "where": found.where,
+        "skip": tuple(rule.when for rule in found.skip),
         "split.by": found.split.by,
         "input": found.input,
         "references.choices": refs.choices,
@@ -259,10 +332,15 @@ def template_texts(found: Definition) -> Iterator[tuple[str, str, bool]]:
         yield from ((at, text, True) for at, text in _each(field, value))
 
 
-def _paths(place: Texts | Place) -> tuple[str, ...]:
-    if isinstance(place, Place):
-        return (place.path, *_paths(place.url))
-    return (place,) if isinstance(place, str) else place
+def _paths(place: Where) -> tuple[str, ...]:
+    """Return the templates of a place, or of several."""
+    if isinstance(place, str):
+        return (place,)
+    if isinstance(place, tuple):
+        return tuple(text for each in place for text in _paths(each))
+    hf = (place.hf.file, place.hf.config, place.hf.split) if place.hf else ()
+    urls = (place.url,) if isinstance(place.url, str) else place.url
+    return (place.path, place.member, *urls, *hf)
 
 
 def _of_reference(field: str, form: ReferenceForm) -> dict[str, Any]:

@@ -7,7 +7,6 @@ file, the row and what to do.
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import sys
 from datetime import date, datetime, time
@@ -17,12 +16,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import msgspec
 
 from helmsite.errors import ScenarioError, suggest
+from helmsite.scenarios.opening import BOM, inner_suffix, opened, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from helmsite.scenarios.definition import Source
+    from helmsite.scenarios.definition import Reading
 
 SUFFIXES = {
     ".csv": "csv",
@@ -33,9 +33,11 @@ SUFFIXES = {
     ".ndjson": "jsonl",
     ".parquet": "parquet",
 }
+PICKLES = (".pk", ".pkl", ".pickle", ".pt", ".pth", ".joblib")
+FORMATS = (*sorted(set(SUFFIXES.values())), "text", "lines")
 KINDS = {str: "a text", bool: "true or false", list: "a list", dict: "an object"}
 T = TypeVar("T")
-BOM = b"\xef\xbb\xbf"
+ITSELF = "."
 
 
 class Row(NamedTuple):
@@ -68,6 +70,25 @@ class Row(NamedTuple):
         """Return a text field."""
         return self.value(name, str)
 
+    def row(self, name: str) -> Row:
+        """Return an object field as a row of its own."""
+        return Row(f"{self.place}: {name}", self.value(name, dict))
+
+    def rows(self, name: str) -> Iterator[Row]:
+        """Yield the objects of a list field, each as a row of its own."""
+        for number, item in enumerate(self.value(name, list), start=1):
+            place = f"{self.place}: {name}, item {number}"
+            yield Row(place, _object(item, place))
+
+    def texts(self, name: str) -> list[str]:
+        """Return a field that is a list of texts."""
+        found = self.value(name, list)
+        for number, item in enumerate(found, start=1):
+            Row(f"{self.place}: {name}", {f"item {number}": item}).text(
+                f"item {number}"
+            )
+        return found
+
 
 class FileRows(NamedTuple):
     """All rows of one file, with the SHA-256 of its bytes."""
@@ -76,80 +97,76 @@ class FileRows(NamedTuple):
     rows: list[Row]
 
 
-def read_rows(path: Path, source: Source) -> FileRows:
-    """Return all rows of a file.
+def read_rows(path: Path, source: Reading, name: str = "") -> FileRows:
+    """Return all rows of a file; `name` is its path below the scenario's folder.
 
     Raises:
         ScenarioError: the file is missing, empty, of an unknown format or damaged.
     """
-    kind = source.format or SUFFIXES.get(path.suffix.lower(), "")
+    kind = source.format or SUFFIXES.get(inner_suffix(path), "")
     if not kind:
-        known = ", ".join(sorted(set(SUFFIXES.values())))
-        raise ScenarioError(
-            f"{path}: the name does not tell its format.",
-            f"Add format: to the source, one of {known}.",
-        )
-    data = read_bytes(path)
-    read: dict[str, Callable[[bytes, Path, Source], Iterator[Row]]] = {
+        raise _unknown_format(path)
+    with opened(path) as file:
+        data = file.read()
+    if not data.removeprefix(BOM).strip():
+        raise ScenarioError(f"{path}: the file is empty.", "Was it copied completely?")
+    read: dict[str, Callable[[bytes, Path, Reading], Iterator[Row]]] = {
         "csv": _csv,
         "tsv": _csv,
         "json": _json,
         "jsonl": _jsonl,
         "parquet": _parquet,
+        "text": _text,
+        "lines": _lines,
     }
     rows = list(read[kind](data, path, source))
+    if kind == "text":
+        rows = [
+            Row(row.place, {**row.fields, "path": name or path.name}) for row in rows
+        ]
     if not rows:
         raise ScenarioError(
             f"{path}: there are no rows in it.", "Is it the right file?"
         )
-    return FileRows(hashlib.sha256(data).hexdigest(), rows)
+    return FileRows(file.sha256, rows)
 
 
-def read_bytes(path: Path) -> bytes:
-    """Return the bytes of a file that is there and not empty."""
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError as error:
-        near = _neighbours(path)
-        raise ScenarioError(
-            f"{path}: there is no such file.{suggest(path.name, near)}",
-            "Paths are relative to the scenario's YAML file.",
-        ) from error
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise ScenarioError(
-            f"{path}: cannot be read: {reason}.", "Check it."
-        ) from error
-    if not data.removeprefix(BOM).strip():
-        raise ScenarioError(f"{path}: the file is empty.", "Was it copied completely?")
-    return data
+def _unknown_format(path: Path) -> ScenarioError:
+    if inner_suffix(path) in PICKLES:
+        return ScenarioError(
+            f"{path}: is a pickle, which can run any program when it is read.",
+            "It is never read here: convert it to JSONL, CSV or Parquet.",
+        )
+    known = ", ".join(FORMATS)
+    return ScenarioError(
+        f"{path}: the name does not tell its format.",
+        f"Add format: to the source, one of {known}.",
+    )
 
 
-def _neighbours(path: Path) -> list[str]:
-    folder = path.parent
-    return sorted(p.name for p in folder.iterdir()) if folder.is_dir() else []
+def _text(data: bytes, path: Path, source: Reading) -> Iterator[Row]:
+    """Yield one row for the whole file."""
+    text = read_text(data, path, source.encoding)
+    yield Row(str(path), {"text": text})
 
 
-def read_text(data: bytes, path: Path) -> str:
-    """Return bytes of a file as text, without a byte order mark."""
-    try:
-        return data.removeprefix(BOM).decode("utf-8")
-    except UnicodeDecodeError as error:
-        offset = error.start + (len(BOM) if data.startswith(BOM) else 0)
-        line = data.count(b"\n", 0, offset) + 1
-        utf16 = data[:2] in (b"\xff\xfe", b"\xfe\xff")
-        name = "UTF-16" if utf16 else "LATIN1"
-        raise ScenarioError(
-            f"{path}: not UTF-8: the byte 0x{data[offset]:02x} at offset {offset}"
-            f" (line {line}).",
-            f"Convert it, for instance: iconv -f {name} -t UTF-8 {path.name} > new.file",
-        ) from error
+def _lines(data: bytes, path: Path, source: Reading) -> Iterator[Row]:
+    r"""Yield a row for each line that is not empty; a line ends with \n or \r\n."""
+    text = read_text(data, path, source.encoding)
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            yield Row(
+                f"{path}, line {number}",
+                {"text": line.removesuffix("\r"), "number": number},
+            )
 
 
-def _csv(data: bytes, path: Path, source: Source) -> Iterator[Row]:
-    tabs = (source.format or SUFFIXES.get(path.suffix.lower())) == "tsv"
+def _csv(data: bytes, path: Path, source: Reading) -> Iterator[Row]:
+    tabs = (source.format or SUFFIXES.get(inner_suffix(path))) == "tsv"
     delimiter = source.delimiter or ("\t" if tabs else ",")
-    lines = _records(read_text(data, path), path, delimiter, quotes=source.quotes)
+    text = read_text(data, path, source.encoding)
+    quotes = source.quotes is not False
+    lines = _records(text, path, delimiter, quotes=quotes)
     columns = source.columns or _header(lines, path)
     for number, (line, values) in enumerate(lines, start=1):
         place = f"{path}, row {number} (line {line})"
@@ -158,7 +175,7 @@ def _csv(data: bytes, path: Path, source: Source) -> Iterator[Row]:
                 f"{place}: {len(values)} values for {len(columns)} columns"
                 f" ({', '.join(columns)}).",
                 f"Put values that hold {delimiter!r} or a line break in double quotes."
-                if source.quotes
+                if quotes
                 else "With quotes: false a value cannot hold the delimiter.",
             )
         yield Row(place, dict(zip(columns, values, strict=True)))
@@ -202,18 +219,21 @@ def _header(lines: Iterator[tuple[int, list[str]]], path: Path) -> tuple[str, ..
     return tuple(names)
 
 
-def _jsonl(data: bytes, path: Path, _: Source) -> Iterator[Row]:
+def _jsonl(data: bytes, path: Path, _: Reading) -> Iterator[Row]:
     read_text(data, path)
     for number, line in enumerate(data.removeprefix(BOM).split(b"\n"), start=1):
         if line.strip():
             place = f"{path}, line {number}"
-            yield Row(place, _object(_decoded(line, place), place))
+            yield json_row(line, place)
 
 
-def _json(data: bytes, path: Path, source: Source) -> Iterator[Row]:
+def _json(data: bytes, path: Path, source: Reading) -> Iterator[Row]:
     read_text(data, path)
-    found = _decoded(data.removeprefix(BOM), str(path))
+    found = decoded(data.removeprefix(BOM), str(path))
     at = source.records
+    if at == ITSELF:
+        yield Row(str(path), _object(found, str(path)))
+        return
     for name in at.split(".") if at else ():
         if not isinstance(found, dict) or name not in found:
             known = list(found) if isinstance(found, dict) else []
@@ -237,7 +257,13 @@ def _json(data: bytes, path: Path, source: Source) -> Iterator[Row]:
         yield Row(place, _object(item, place))
 
 
-def _decoded(data: bytes, place: str) -> Any:
+def json_row(data: bytes, place: str) -> Row:
+    """Return the row that one JSON object makes."""
+    return Row(place, _object(decoded(data, place), place))
+
+
+def decoded(data: bytes, place: str) -> Any:
+    """Return what a JSON text holds; `place` says where it stood."""
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, RecursionError) as error:
@@ -257,7 +283,7 @@ def _object(item: Any, place: str) -> dict[str, Any]:
     )
 
 
-def _parquet(data: bytes, path: Path, _: Source) -> Iterator[Row]:
+def _parquet(data: bytes, path: Path, _: Reading) -> Iterator[Row]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -27,7 +27,9 @@ class LoadedScenario(Record, frozen=True):
 
     `definition_sha256` covers what shapes the instances (source, templates, splits) but
     no titles and no metrics. `methods` holds the adapter spec of every method that the
-    scenario is made for. `skipped` counts the rows that were left out, by reason.
+    scenario is made for; `perturbations` are names or presets of those that it asks
+    for. `skipped` counts the rows that were left out, by reason; `notes`
+    say what stood in for optional files.
     """
 
     facts: ScenarioFacts
@@ -39,6 +41,7 @@ class LoadedScenario(Record, frozen=True):
     perturbations: tuple[str, ...] = ()
     methods: dict[str, AdapterSpec] = {}
     skipped: dict[str, int] = {}
+    notes: tuple[str, ...] = ()
 
 
 class Tokenizer(Protocol):
