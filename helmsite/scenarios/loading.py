@@ -108,6 +108,7 @@ def load(
         instances=made.instances,
         data=made.data,
         definition_sha256=_digest(made.shape),
+        perturbations=definition.perturbations,
         methods=methods,
         skipped=made.skipped,
         notes=made.notes,

@@ -22,7 +22,7 @@ RESERVED = {
     "max_train_instances": "max_train_instances is an adapter setting",
     "num_train_trials": "num_train_trials is an adapter setting",
     "max_eval_instances": "max_eval_instances is an adapter setting",
-    "data_augmentation": "perturbations are not available in this version",
+    "data_augmentation": "perturbations are chosen in the run entry of a suite",
 }
 
 

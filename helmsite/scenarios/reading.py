@@ -165,8 +165,6 @@ def _problems(found: Definition, keys: tuple[str, ...]) -> Iterator[Problem]:
             yield f"parameters.{name}", f"{problem}."
     if "method" not in found.adapter:
         yield "adapter", "'method' is missing."
-    if found.perturbations:
-        yield "perturbations", "perturbations are not available in this version."
     yield from _origin(found, keys)
     yield from _split(found.split)
     yield from _references(found.references)
