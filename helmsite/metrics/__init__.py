@@ -79,7 +79,7 @@ def resolve(names: Iterable[str]) -> tuple[MetricFacts, ...]:
     return tuple(load(name).facts for name in names)
 
 
-def population() -> tuple[PopulationMetric, ...]:
-    """Return the metrics that are computed from all instances at once, by name."""
-    found = (load(name) for name in REGISTRY.table())
+def population(names: Iterable[str] | None = None) -> tuple[PopulationMetric, ...]:
+    """Return the metrics of all instances at once among some, by default all known."""
+    found = (load(name) for name in (REGISTRY.table() if names is None else names))
     return tuple(metric for metric in found if isinstance(metric, PopulationMetric))

@@ -39,14 +39,12 @@ def verdicts(
 ) -> tuple[list[Score], list[Stat]]:
     """Return the scores of replies and the aggregates of those scores."""
     scores = metrics.score(instances, replies, adapter, names, about.card)
-    wanted = set(names)
-    population = tuple(m for m in metrics.population() if m.facts.name in wanted)
     stats = query.summarise(
         instances,
         scores,
         metrics.resolve(names),
         about.perturbations,
-        population,
+        metrics.population(names),
         scenario=about.scenario,
     )
     return scores, stats
@@ -60,7 +58,7 @@ def rescore(archive: Archive, run_id: str, extra: Sequence[str] = ()) -> Manifes
 
     Raises:
         ArchiveError: there is no such run.
-        MetricError: an unknown metric in `extra`.
+        MetricError: an unknown metric in `extra`, or a library that one needs is missing.
     """
     manifest = archive.manifest(run_id)
     adapter = manifest.spec.adapter
@@ -68,6 +66,7 @@ def rescore(archive: Archive, run_id: str, extra: Sequence[str] = ()) -> Manifes
     wanted = tuple(dict.fromkeys([*known, *extra]))
     card = manifest.card
     names = metrics.applicable(adapter.method, wanted, adapter.num_outputs, card)
+    metrics.require(names)
     scores, stats = verdicts(
         archive.instances(run_id),
         list(archive.replies(run_id)),
