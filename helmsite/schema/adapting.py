@@ -103,11 +103,17 @@ def _expressions(settings: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def from_text(name: str, value: Any) -> Any:
-    """Return what a template's text stands for: '5' is a number where one is wanted."""
+    """Return what a template's text stands for: '5' is a number where one is wanted.
+
+    So is '["a", "b"]' a list where one is wanted.
+    """
     kind = {**ARGUMENTS, **_PLAIN}.get(name, Any)
     for exact in (True, False):
         with suppress(msgspec.ValidationError):
             return msgspec.to_builtins(msgspec.convert(value, kind, strict=exact))
+    if isinstance(value, str):
+        with suppress(msgspec.DecodeError):
+            return msgspec.to_builtins(msgspec.json.decode(value, type=kind))
     return value
 
 

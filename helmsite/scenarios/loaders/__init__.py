@@ -31,4 +31,36 @@ class Loader:
 
 
 _HOME = "helmsite.scenarios.loaders"
-LOADERS = Registry("loader", {"boolq": f"{_HOME}.boolq:BOOLQ"})
+NAMES = (
+    "babi_qa",
+    "bbq",
+    "blimp",
+    "bold",
+    "boolq",
+    "civil_comments",
+    "code",
+    "commonsense",
+    "copyright",
+    "disinformation",
+    "entity_data_imputation",
+    "entity_matching",
+    "ice",
+    "imdb",
+    "lsat_qa",
+    "math",
+    "msmarco",
+    "narrative_qa",
+    "natural_qa",
+    "news_qa",
+    "quac",
+    "raft",
+    "real_toxicity_prompts",
+    "summarization",
+    "summarization_xsum",
+    "synthetic_efficiency",
+    "the_pile",
+    "truthful_qa",
+    "wikifact",
+    "wikitext_103",
+)
+LOADERS = Registry("loader", {n: f"{_HOME}.{n}:{n.upper()}" for n in NAMES})
