@@ -29,6 +29,17 @@ RANKING = (
     *(f"Recall@{k}" for k in (1, 2, 3, 5, 10, 20)),
     *(f"Success@{k}" for k in (1, 2, 3, 5, 10, 20)),
 )
+BIAS = (
+    *(
+        f"bias_metric:mode=associations,demographic_category={group},target_category={word}"
+        for group in ("race", "gender")
+        for word in ("adjective", "profession")
+    ),
+    *(
+        f"bias_metric:mode=representation,demographic_category={group}"
+        for group in ("race", "gender")
+    ),
+)
 BUILTIN = {
     "exact_match": f"{_HOME}.text:exact_match",
     "quasi_exact_match": f"{_HOME}.text:quasi_exact_match",
@@ -66,6 +77,13 @@ BUILTIN = {
     "platt_intercept": f"{_HOME}.calibration:platt_intercept",
     "platt_ece_10_bin": f"{_HOME}.calibration:platt_ece_10_bin",
     "platt_ece_1_bin": f"{_HOME}.calibration:platt_ece_1_bin",
+    "classification_macro_f1": f"{_HOME}.classification:measure",
+    "classification_micro_f1": f"{_HOME}.classification:measure",
+    **dict.fromkeys(BIAS, f"{_HOME}.bias:measure"),
+    "group_words": f"{_HOME}.bias:group_words",
+    "bbq_accuracy": f"{_HOME}.bbq:bbq_accuracy",
+    "bbq_metric_ambiguous_bias": f"{_HOME}.bbq:ambiguous_bias",
+    "bbq_metric_unambiguous_bias": f"{_HOME}.bbq:unambiguous_bias",
     "summarization_coverage": f"{_HOME}.summarization:summarization_coverage",
     "summarization_density": f"{_HOME}.summarization:summarization_density",
     "summarization_compression": f"{_HOME}.summarization:summarization_compression",
@@ -101,11 +119,13 @@ REGISTRY = Registry("metric", BUILTIN)
 MAKERS = {
     r"(?:RR|NDCG|Recall|Success)@[1-9]\d*(?: \(topk=[1-9]\d*\))?": f"{_HOME}.ranking:measure",
     r"ref\d+_rank": f"{_HOME}.ranking:reference_rank",
+    r"classification_(?:macro|micro|weighted)_(?:f1|precision|recall)(?::labels=.+)?": f"{_HOME}.classification:measure",
 }
 """Names beyond the table that follow a pattern, and what makes a metric of such a name."""
 
 NEEDED = {
     f"{_HOME}.overlap": ("metrics", ("nltk", "punkt", "rouge_score")),
+    f"{_HOME}.bias": ("metrics", ("nltk", "punkt")),
     f"{_HOME}.copying": ("metrics", ("nltk",)),
     f"{_HOME}.diversity": ("metrics", ("sacrebleu",)),
     f"{_HOME}.summarization": ("summarization", ("spacy",)),
