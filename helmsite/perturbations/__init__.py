@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from helmsite.errors import ConfigError, suggest
 from helmsite.perturbations.kinds import KINDS, Kind
-from helmsite.perturbations.perturbation import HINT, Perturbation, parse
+from helmsite.perturbations.perturbation import Perturbation, parse
 from helmsite.perturbations.presets import LEFT_OUT, PRESETS
 from helmsite.perturbations.wordlists import WITHOUT, WordLists, find_in, places
 from helmsite.schema import TRAIN

@@ -6,7 +6,6 @@ spaCy's English model: none of them comes with helmsite.
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from helmsite.errors import ConfigError
@@ -20,9 +19,22 @@ if TYPE_CHECKING:
 
     from helmsite.perturbations.kinds import Rewrite
 
-    Bases = Callable[[str, str], Sequence[str]]
-
+# spaCy's part of speech → the letter in the table's keys
 _WORDNET_POS = {"VERB": "v", "NOUN": "n", "ADV": "r", "ADJ": "s"}
+_FILES = {"v": "verb", "n": "noun", "r": "adv", "s": "adj"}
+# Endings and what replaces them, as in WordNet's documentation (morphy, 7WN).
+_ENDINGS = {
+    "n": (
+        *(("s", ""), ("ses", "s"), ("ves", "f"), ("xes", "x"), ("zes", "z")),
+        *(("ches", "ch"), ("shes", "sh"), ("men", "man"), ("ies", "y")),
+    ),
+    "v": (
+        *(("s", ""), ("ies", "y"), ("es", "e"), ("es", ""), ("ed", "e"), ("ed", "")),
+        *(("ing", "e"), ("ing", "")),
+    ),
+    "s": (("er", ""), ("est", ""), ("er", "e"), ("est", "e")),
+    "r": (),
+}
 
 
 def synonym(
@@ -32,13 +44,13 @@ def synonym(
     model: Path,
 ) -> Rewrite:
     """Return what replaces verbs, nouns, adverbs and adjectives by a synonym."""
-    tagger, bases = _tagger(model), _bases(wordnet)
+    tagger, lemmas = _tagger(model), Lemmas(wordnet)
 
     def synonyms(word: str, part: str) -> list[str]:
         pos = _WORDNET_POS.get(part, "")
         found = [
             other
-            for base in (bases(word, pos) if pos else ())
+            for base in (lemmas.bases(word, pos) if pos else ())
             for other in table.get(f"{base}:{pos}", ())
         ]
         return [other for other in dict.fromkeys(found) if other != word]
@@ -61,7 +73,10 @@ def _tagger(model: Path) -> Callable[[str], Any]:
     try:
         import spacy
     except ImportError as error:
-        raise _not_installed("spacy") from error
+        raise ConfigError(
+            ["The perturbation synonym needs spaCy, which is not installed."],
+            "pip install 'helmsite[synonym]', or go without synonym.",
+        ) from error
     try:
         tagger: Callable[[str], Any] = spacy.load(model)
     except (OSError, ValueError) as error:
@@ -70,29 +85,46 @@ def _tagger(model: Path) -> Callable[[str], Any]:
     return tagger
 
 
-def _bases(wordnet: Path) -> Bases:
-    """What leads an inflected word in lower case to its base forms."""
+class Lemmas:
+    """WordNet's base forms of inflected words (its `morphy`), from its own files.
+
+    Args:
+        folder: with `index.noun`, `noun.exc` and the same of verb, adj and adv.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._known: dict[str, frozenset[str]] = {}
+        self._irregular: dict[str, dict[str, list[str]]] = {}
+        for pos, part in _FILES.items():
+            index = _lines(folder / f"index.{part}")
+            self._known[pos] = frozenset(line.partition(" ")[0] for line in index)
+            rows = map(str.split, _lines(folder / f"{part}.exc"))
+            self._irregular[pos] = {inflected: bases for inflected, *bases in rows}
+
+    def bases(self, word: str, pos: str) -> list[str]:
+        """Return all lemmas that a word in lower case may be a form of, itself first."""
+        forms = self._irregular[pos].get(word)
+        if forms is None:
+            endings = _ENDINGS[pos]
+            forms = [
+                word.removesuffix(old) + new
+                for old, new in endings
+                if word.endswith(old)
+            ]
+        known = self._known[pos]
+        return [form for form in dict.fromkeys([word, *forms]) if form in known]
+
+
+def _lines(path: Path) -> list[str]:
+    """The entries of a WordNet file; its licence, before them, is indented."""
     try:
-        from nltk.corpus.reader.wordnet import WordNetCorpusReader
-    except ImportError as error:
-        raise _not_installed("nltk") from error
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # no other language is wanted
-        try:
-            reader = WordNetCorpusReader(str(wordnet), None)
-        except (LookupError, OSError) as error:
-            problem = f"{wordnet}: is not WordNet's folder: {error}"
-            raise ConfigError([problem], "It has files such as noun.exc.") from error
-    # The public `morphy` returns only the first base form; HELM takes all of them.
-    bases: Bases = reader._morphy
-    return bases
-
-
-def _not_installed(package: str) -> ConfigError:
-    return ConfigError(
-        [f"The perturbation synonym needs {package}, which is not installed."],
-        "pip install 'helmsite[synonym]', or go without synonym.",
-    )
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            [f"{path}: cannot be read: {error}."],
+            "Is its folder WordNet's? It has files such as index.noun and noun.exc.",
+        ) from error
+    return [line for line in lines if line.strip() and not line.startswith(" ")]
 
 
 SYNONYM = Kind(

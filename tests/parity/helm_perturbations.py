@@ -1,17 +1,25 @@
 """HELM's perturbations, for test_perturbations.py. Runs in HELM's environment.
 
 A case is one of
-    {"preset": name}                   → the perturbations of each of its runs
-    {"specs": [...], "instance": {...}, "seeds": n}
-                                       → the instances that its data augmenter makes
+    {"presets": true}                   → all presets: name → run → perturbations
+    {"specs": [...], "instance": {...}, "seeds": n, ...}
+                                        → the instances that its data augmenter makes
+    {"synonyms": folder}                → None; synonyms come from the folder from now on
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 from functools import cache
+from pathlib import Path
 from typing import Any
 
+import nltk  # type: ignore[import-not-found,import-untyped,unused-ignore]
+import spacy  # type: ignore[import-not-found,unused-ignore]
+from helm.benchmark.augmentations import (  # type: ignore[import-not-found]
+    synonym_perturbation,
+)
 from helm.benchmark.augmentations.data_augmenter import (  # type: ignore[import-not-found]
     Processor,
 )
@@ -26,6 +34,7 @@ from helm.benchmark.scenarios.scenario import (  # type: ignore[import-not-found
     Input,
     Instance,
     Output,
+    PassageQuestionInput,
     Reference,
 )
 from serving import serve  # type: ignore[import-not-found]
@@ -44,8 +53,11 @@ def references(texts: Any) -> list[Any]:
 def perturbed(case: dict[str, Any]) -> list[dict[str, Any]]:
     raw = case["instance"]
     contrast = raw.get("contrast")
+    given = Input(text=raw["input"])
+    if "question" in raw:
+        given = PassageQuestionInput(passage=raw["input"], question=raw["question"])
     instance = Instance(
-        input=Input(text=raw["input"]),
+        input=given,
         references=references(raw["references"]),
         split="test",
         id=raw["id"],
@@ -69,12 +81,35 @@ def perturbed(case: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
+def use_synonyms(folder: Path) -> None:
+    """Let HELM's class read WordNet, the table and the model from a folder."""
+    with (folder / "wordnet_synonyms.json").open() as file:
+        table = json.load(file)
+
+    def initialise(self: Any, prob: float) -> None:
+        self.prob = prob
+        self.spacy_model = spacy.load(folder / "en_core_web_sm")
+        self.wordnet_synonyms = table
+
+    synonym_perturbation.SynonymPerturbation.__init__ = initialise
+    corpus = folder / "nltk/corpora/wordnet"
+    shutil.copytree(folder / "wordnet", corpus)
+    (corpus / "index.sense").touch()
+    nltk.data.path.append(str(folder / "nltk"))
+    synonym_perturbation.wordnet.ensure_loaded()
+
+
 def answer(case: dict[str, Any]) -> Any:
-    if "preset" not in case:
+    if "synonyms" in case:
+        return use_synonyms(Path(case["synonyms"]))
+    if "presets" not in case:
         return perturbed(case)
     return {
-        run: [{"class_name": s.class_name, "args": s.args} for s in specs]
-        for run, specs in PERTURBATION_SPECS_DICT[case["preset"]].items()
+        name: {
+            run: [{"class_name": s.class_name, "args": s.args} for s in specs]
+            for run, specs in runs.items()
+        }
+        for name, runs in PERTURBATION_SPECS_DICT.items()
     }
 
 
