@@ -231,10 +231,10 @@ def staged(out: Path, inspector: Inspector | None = None) -> Iterator[Writer]:
     with _told(out):
         out.parent.mkdir(parents=True, exist_ok=True)
         remove_leftovers(out)
-        folder = out.with_name(f".{out.name}.building-{secrets.token_hex(8)}")
-        folder.mkdir()  # as open to others as the files in it: mkdtemp minds no umask
-    try:
+    folder = out.with_name(f".{out.name}.building-{secrets.token_hex(8)}")
+    try:  # before the folder is there: Ctrl-C may come right behind it
         with _told(folder):
+            folder.mkdir()  # as open to others as what is in it: mkdtemp minds no umask
             (folder / GOING).write_text(f"{os.getpid()} {platform.node()}\n")
         yield Writer(folder, inspector)
         with _told(out):
