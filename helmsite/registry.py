@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
@@ -9,7 +11,16 @@ from typing import TYPE_CHECKING, Any
 from helmsite.errors import ConfigError, suggest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+
+
+@cache
+def _installed(
+    group: str, source: Callable[..., Any], places: tuple[str, ...]
+) -> Mapping[str, str]:
+    """Return the entry points of a group; looking through all packages takes 20 ms."""
+    del places
+    return {each.name: each.value for each in source(group=group)}
 
 
 class Registry:
@@ -25,7 +36,7 @@ class Registry:
 
     def table(self) -> dict[str, str]:
         """Return every known name with the place of its object, sorted."""
-        found = {e.name: e.value for e in entry_points(group=f"helmsite.{self.kind}s")}
+        found = _installed(f"helmsite.{self.kind}s", entry_points, tuple(sys.path))
         return dict(sorted({**found, **self._builtin}.items()))
 
     def load(self, name: str) -> Any:

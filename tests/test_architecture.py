@@ -28,7 +28,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "executors": LEAF,
     "run": LEAF
     | {"config", "scenarios", "perturbations", "adapters", "clients", "metrics"}
-    | {"executors", "archive", "query"},
+    | {"executors", "archive", "query", "fetching"},
     "query": {"errors", "schema", "config", "archive"},
     "render": {"errors", "config", "schema", "resources", "registry", "query"},
 }

@@ -96,6 +96,9 @@ def part(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--skip-missing", is_flag=True, help="Leave out entries whose data is not here."
 )
+@click.option(
+    "--offline", is_flag=True, help="Fetch no data; say what is missing instead."
+)
 @click.option("-n", "--dry-run", is_flag=True, help="Say what would run; ask nothing.")
 @part
 @place
@@ -108,6 +111,7 @@ def command(  # noqa: PLR0913 - one for each option
     name: str | None,
     workers: int,
     skip_missing: bool,
+    offline: bool,
     dry_run: bool,
 ) -> None:
     """Run SUITE, or run entries: ask the models, score the replies, archive all.
@@ -129,7 +133,12 @@ def command(  # noqa: PLR0913 - one for each option
     archive = place.archive(project)
     with Reporter() as reporter:
         runner = Runner(
-            project, archive, LocalExecutor(workers), reporter, skip_missing
+            project,
+            archive,
+            LocalExecutor(workers),
+            reporter,
+            skip_missing=skip_missing,
+            offline=offline or dry_run or None,
         )
         if dry_run:
             _dry_run(runner, suite, choice)

@@ -12,6 +12,7 @@ from msgspec import structs
 
 from helmsite import clients, metrics, perturbations, scenarios
 from helmsite.errors import ConfigError, HelmsiteError, ScenarioError
+from helmsite.fetching import Fetcher
 from helmsite.run.choice import choose
 from helmsite.run.plan import Plan
 from helmsite.schema import AdapterSpec, override_adapter
@@ -32,9 +33,13 @@ MOST_INSTANCES = 500_000
 
 @dataclass
 class Library:
-    """The scenarios of a project, each loaded once as long as there is room."""
+    """The scenarios of a project, each loaded once as long as there is room.
+
+    `offline` forbids to fetch data; None does as the environment says.
+    """
 
     project: Project
+    offline: bool | None = None
     room: int = MOST_INSTANCES
     _kept: OrderedDict[str, LoadedScenario] = field(default_factory=OrderedDict)
 
@@ -47,8 +52,9 @@ class Library:
         """
         if entry not in self._kept:
             project = self.project
+            fetcher = Fetcher(offline=self.offline)
             loaded = scenarios.load(
-                entry, project.scenario_folders, project.data_folders
+                entry, project.scenario_folders, project.data_folders, fetcher
             )
             self._kept[entry] = loaded
             while sum(map(_size, self._kept.values())) > self.room and self._kept:
@@ -91,17 +97,24 @@ class Planner:
             ConfigError: every problem of entries, scenarios, metrics and models.
         """
         chosen = choose(self.suite, self.choice, self.project)
-        problems: list[str] = []
+        problems: dict[str, list[str]] = {}
         for name in chosen:
-            problems += self._faults_of_model(name)
+            for text in self._faults_of_model(name):
+                problems.setdefault(text, [])
+        models: dict[int, list[str]] = {}
+        for name, of in chosen.items():
+            for setup in of:
+                models.setdefault(id(setup), []).append(name)
         for setup in {id(s): s for of in chosen.values() for s in of}.values():
-            models = [name for name, of in chosen.items() if setup in of]
-            problems += self._faults(setup, models)
+            for text in self._faults(setup, models[id(setup)]):
+                problems.setdefault(text, []).append(setup.label)
         if problems:
-            hint = "Correct them in the suite or the scenario; nothing was run."
-            raise ConfigError(list(dict.fromkeys(problems)), hint)
+            raise ConfigError(
+                [_told(text, labels) for text, labels in problems.items()],
+                "Correct them in the suite or the scenario; nothing was run.",
+            )
         there = {
-            name: [s for s in of if s.run.scenario not in self.missing]
+            name: [s for s in of if s.label not in self.missing]
             for name, of in chosen.items()
         }
         return {name: of for name, of in there.items() if of}
@@ -181,25 +194,23 @@ class Planner:
         found: list[str] = []
         try:
             scenario = self._scenario(setup)
-        except ScenarioError as error:
-            self.missing[setup.run.scenario] = str(error)
-            return [] if self.skip_missing else _said(setup, error)
-        except HelmsiteError as error:
-            return _said(setup, error)
-        try:
             for chosen in self._perturbations(setup, scenario):
-                perturbations.require(chosen)
+                _require(chosen)
+        except ScenarioError as error:
+            self.missing[setup.label] = str(error)
+            return [] if self.skip_missing else [error.message]
+        except HelmsiteError as error:
+            return _each(error)
+        try:
             metrics.resolve((*scenario.metrics, *setup.entry.metrics))
             metrics.require((*scenario.metrics, *setup.entry.metrics))
         except HelmsiteError as error:
-            found += _said(setup, error)
-        if found:
-            return found
+            return _each(error)
         for model in (m for m in map(self.project.models.get, models) if m):
             try:
                 found += self._twins(setup, scenario, model)
             except HelmsiteError as error:
-                found += _said(setup, error)
+                found += _each(error)
         return list(dict.fromkeys(found))
 
     def _twins(
@@ -223,7 +234,7 @@ class Planner:
             model = self.project.model(name)
             clients.check(model.client, model.name, model.settings)
         except HelmsiteError as error:
-            return list(_each(error))
+            return _each(error)
         return []
 
 
@@ -243,9 +254,23 @@ def limited(adapter: AdapterSpec, choice: Choice) -> AdapterSpec:
     return structs.replace(adapter, **changes)
 
 
-def _said(setup: Setup, error: HelmsiteError) -> list[str]:
-    return [f"{setup.label}: {text}" for text in _each(error)]
+def _require(chosen: tuple[Perturbation, ...]) -> None:
+    """Check that the word lists of perturbations are here.
+
+    Raises:
+        ScenarioError: one is missing; like a scenario's data, it must be got first.
+    """
+    try:
+        perturbations.require(chosen)
+    except ConfigError as error:
+        raise ScenarioError(error.message, error.hint) from error
 
 
-def _each(error: HelmsiteError) -> tuple[str, ...]:
-    return error.problems if isinstance(error, ConfigError) else (error.message,)
+def _told(text: str, entries: list[str]) -> str:
+    """Return a problem with the entries that have it."""
+    more = f" (and {len(entries) - 1} more entries)" if len(entries) > 1 else ""
+    return f"{entries[0]}{more}: {text}" if entries else text
+
+
+def _each(error: HelmsiteError) -> list[str]:
+    return list(error.problems) if isinstance(error, ConfigError) else [error.message]

@@ -35,7 +35,8 @@ class Runner:
     """Makes the runs of a suite, one model after the other.
 
     With `skip_missing`, entries whose data is not there are left out; `missing` says
-    which those were, and why.
+    which those were, and why. `offline` forbids to fetch data; None does as the
+    environment says.
     """
 
     project: Project
@@ -43,9 +44,10 @@ class Runner:
     executor: LocalExecutor = field(default_factory=LocalExecutor)
     observer: Observer = field(default_factory=Silent)
     skip_missing: bool = False
+    offline: bool | None = None
 
     def __post_init__(self) -> None:
-        self.library = Library(self.project)
+        self.library = Library(self.project, self.offline)
         self.missing: dict[str, str] = {}
 
     def run(self, suite: Suite, choice: Choice | None = None) -> list[Manifest]:
@@ -182,6 +184,7 @@ def _warnings(work: Work, failures: int) -> tuple[str, ...]:
     found = []
     if failures:
         found.append(f"{failures} of {len(work.requests)} requests failed.")
+    found += work.plan.scenario.notes
     for reason, count in sorted(work.plan.scenario.skipped.items()):
         found.append(f"{count} rows of the data were left out: {reason}.")
     truncated = sum(1 for r in work.requests if r.truncated)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -47,6 +48,16 @@ def read_file(path: Path) -> ScenarioFile:
     Raises:
         ConfigError: with every problem of the file, each with its line.
     """
+    try:
+        stat = path.stat()
+    except OSError:
+        return _read_file.__wrapped__(path, 0, 0)
+    return _read_file(path, stat.st_mtime_ns, stat.st_size)
+
+
+@lru_cache(maxsize=1000)
+def _read_file(path: Path, _changed: int, _size: int) -> ScenarioFile:
+    """Return a scenario file; a suite asks for the same one many times."""
     document = yamlfile.read(path)
     data = document.data
     if data is None:
