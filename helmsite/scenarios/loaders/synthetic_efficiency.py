@@ -1,0 +1,26 @@
+"""Prompts of given lengths in tokens, for measuring runtimes."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+from helmsite.scenarios.loaders import Loader
+from helmsite.schema import CORRECT_TAG, TEST, Instance, Reference
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from helmsite.scenarios.files import Files
+
+PROMPTS = 10
+
+
+def load(files: Files, **_: Any) -> Iterator[Instance]:
+    """Yield the ten prompts; what a model says to them does not matter."""
+    for number in range(PROMPTS):
+        text = io.StringIO(files.text(f"id{number}"), newline=None).read()
+        yield Instance("", text, (Reference("", (CORRECT_TAG,)),), split=TEST)
+
+
+SYNTHETIC_EFFICIENCY = Loader(version=1, load=load)
