@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import itertools
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+
+from msgspec import structs
 
 from helmsite import perturbations
 from helmsite.errors import ConfigError, suggest
 from helmsite.run.definitions import Definitions
-from helmsite.schema import Record, matches_entry
+from helmsite.schema import Record, format_entry, matches_entry, parse_entry
 from helmsite.schema.entries import RunEntry, read_entry
 
 if TYPE_CHECKING:
@@ -33,6 +36,14 @@ LISTS = ("summarization_zs", "biomedical", "interactive_qa")
 """Groups that are lists of names in HELM; here all models belong to them."""
 
 
+TOKENIZER = "tokenizer"
+SWEEPS: dict[tuple[str, str], tuple[str, ...]] = {
+    ("num_prompt_tokens", "default_sweep"): ("1", "256", "512", "1024", "1536"),
+    ("num_output_tokens", "default_sweep"): ("1", "2", "4", "8", "16", "32", "64"),
+}
+"""Values of scenario parameters that stand for several (synthetic_efficiency)."""
+
+
 class Choice(Record, frozen=True):
     """Which part of a suite runs, and how much of each run.
 
@@ -55,11 +66,13 @@ class Setup:
     """An entry of a suite, read; it makes a run, or several where it sweeps a value.
 
     `perturbations` has the names of each of these runs, None for the scenario's own.
+    With a `tokenizer` it is for the models that have that one.
     """
 
     entry: SuiteEntry
     run: RunEntry
     perturbations: tuple[tuple[str, ...] | None, ...] = (None,)
+    tokenizer: str = ""
 
     @property
     def label(self) -> str:
@@ -129,7 +142,7 @@ class _Chooser:
                 self.problems += [f"{entry.scenario}: {p}" for p in error.problems]
             else:
                 if wanted:
-                    yield setup
+                    yield from self._swept(setup)
 
     def _setup(self, entry: SuiteEntry) -> Setup:
         name = read_entry(entry.scenario).scenario.partition(":")[0]
@@ -139,6 +152,26 @@ class _Chooser:
             return Setup(entry, run, tuple(runs.values()))
         said = entry.perturbations
         return Setup(entry, run, (self.suite.perturbations if said is None else said,))
+
+    def _swept(self, setup: Setup) -> Iterator[Setup]:
+        """Yield a setup for each value of scenario parameters that sweep (HELM's names)."""
+        name, given = parse_entry(setup.run.scenario)
+        known = {k: SWEEPS.get((k, v), (v,)) for k, v in given.items()}
+        if given.get(TOKENIZER) == "default":
+            known[TOKENIZER] = tuple(dict.fromkeys(map(self._tokenizer, self._all())))
+        for values in itertools.product(*known.values()):
+            chosen = dict(zip(known, values, strict=True))
+            run = structs.replace(setup.run, scenario=format_entry(name, chosen))
+            by_model = given.get(TOKENIZER) == "default"
+            tokenizer = chosen[TOKENIZER] if by_model else ""
+            yield replace(setup, run=run, tokenizer=tokenizer)
+
+    def _all(self) -> tuple[str, ...]:
+        return self.asked or tuple(self.project.models)
+
+    def _tokenizer(self, model: str) -> str:
+        known = self.project.models.get(model)
+        return known.card.tokenizer if known else ""
 
     def _in_groups(self, setup: Setup) -> bool:
         scenario, wanted = setup.run.scenario, set(self.choice.groups)
@@ -166,7 +199,12 @@ class _Chooser:
         listed = setup.entry.models or self.suite.models or self.asked
         if not listed:
             self.lacking.append(setup.label)
-        yield from (m for m in listed if self._fits(m, group))
+        wanted = setup.tokenizer
+        yield from (
+            m
+            for m in listed
+            if self._fits(m, group) and wanted in ("", self._tokenizer(m))
+        )
 
     def _named(self, run: RunEntry) -> str:
         """Return the model that an entry names, '' where it names a group or none."""

@@ -23,11 +23,8 @@ AUGMENTATION, GROUPS = "data_augmentation", "groups"
 UNSUPPORTED = {
     "process_output": "it rewrites what metrics get; name a metric that does that instead"
 }
-WITHOUT_EFFECT: dict[str, tuple[str, ...]] = {
-    "device": (),  # where HELM computes summarisation metrics
-    "timeout": ("3",),  # HELM's only limit in seconds for a program of APPS
-}
-"""Arguments of HELM that change nothing here: any value, or just the listed ones."""
+WITHOUT_EFFECT = ("device",)
+"""Arguments of HELM that change nothing here: where it computes summarisation metrics."""
 
 _RUN_NAMES = {"disinfo": ("disinformation", {"type": "capability"})}
 _DYCK = re.compile(r"^dyck_language_np=(\d+)[:,]?")
@@ -75,10 +72,8 @@ def read_entry(text: str, own: Collection[str] = ()) -> RunEntry:
             )
         elif key in EXPANDERS:
             expanders.append((key, value))
-        elif key not in (MODEL, DEPLOYMENT, AUGMENTATION, GROUPS):
-            known = WITHOUT_EFFECT.get(key)
-            if known is None or (known and value not in known):
-                kept[key] = value
+        elif key not in (MODEL, DEPLOYMENT, AUGMENTATION, GROUPS, *WITHOUT_EFFECT):
+            kept[key] = value
     said = {key: value for key, value in given.items() if key not in own}
     return RunEntry(
         scenario=format_entry(name, kept),
