@@ -36,7 +36,7 @@ ENTRIES = (
     "entity_matching:dataset=Dirty_iTunes_Amazon",
     "entity_data_imputation:dataset=Buy",
     "entity_data_imputation:dataset=Restaurant",
-    "synthetic_efficiency:num_prompt_tokens=16,num_output_tokens=4,tokenizer=huggingface/gpt2",
+    "synthetic_efficiency:num_prompt_tokens=16,tokenizer=huggingface/gpt2",
 )
 
 
