@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from msgspec import structs
 
+from helmsite.archive import Archive
+from helmsite.config import load_project
 from helmsite.errors import ConfigError
+from helmsite.run import Runner
 from helmsite.schema import ModelCard, Substitution, preset
 from helmsite.schema.adjusting import adjusted, faults
 from helmsite.schema.expanders import EXPANDERS, expand
 from helmsite.schema.manifest import Adjustment
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 GENERATION = preset("generation", instructions="Answer.", output_noun="Answer")
 JOINT = preset("multiple_choice_joint", output_noun="Answer")
@@ -128,3 +134,35 @@ def test_right_adjustments_have_no_fault() -> None:
         value = (*expander.known, swept.get(name, "1"))[0]
         value = "math" if name == "output_format_instructions" else value
         assert list(faults(Adjustment(f"{name}={value}"))) == []
+
+
+def test_a_wrong_adjustment_of_a_project_is_told_before_anything_runs(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "helmsite.toml").write_text(
+        '[models.a]\nclient = "fake"\nadjustments = [{expand = "stop=hasch"}]\n'
+    )
+    with pytest.raises(ConfigError) as caught:
+        load_project(tmp_path)
+    assert "'models.a.adjustments[0]': stop=hasch: unknown value" in str(caught.value)
+
+
+def test_a_run_asks_with_what_its_model_needs(tmp_path: Path) -> None:
+    (tmp_path / "suites").mkdir()
+    (tmp_path / "suites" / "s.yaml").write_text(
+        "models: [a, b]\nadapter: {max_eval_instances: 2}\nscenarios: [short_answers]\n"
+    )
+    (tmp_path / "helmsite.toml").write_text(
+        '[models.a]\nclient = "fake"\n[models.b]\nclient = "fake"\n'
+        'adjustments = [{expand = "stop=hash", where = {method = "generation"}}]\n'
+    )
+    project = load_project(tmp_path)
+    archive = Archive(str(tmp_path / "runs"))
+    plain, hashed = Runner(project, archive).run(project.suite("s"))
+    assert plain.spec.adapter.stop_sequences != ("###",)
+    assert hashed.spec.adapter.stop_sequences == ("###",)
+    assert hashed.card.adjustments[0].expand == "stop=hash"
+    first = next(archive.replies(hashed.run_id)).request
+    assert first.prompt.count("###\n\n") == first.num_train_instances + 1
+    assert first.decoding.stop_sequences == ("###",)
+    assert archive.check() == []

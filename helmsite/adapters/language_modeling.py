@@ -49,10 +49,8 @@ def windows(instance: Instance, spec: AdapterSpec, window: Window) -> Iterator[R
         )
     document = _Document(instance, window.tokenizer)
     prefix = int(window.has_prefix_token)
-    limit = window.max_request_length
-    if limit is None:
-        limit = len(document.tokens) + prefix
-    for index, cut in enumerate(document.cuts(limit, limit - prefix)):
+    limit, first = window.lengths(len(document.tokens), spec.max_tokens)
+    for index, cut in enumerate(document.cuts(limit, first)):
         given = cut.scored.token - cut.start.token
         yield Request(
             instance_id=instance.instance_id,

@@ -20,16 +20,35 @@ class Window:
     `max_request_length` counts the prompt's tokens and those to be generated (HELM's
     name). `has_prefix_token` says that an empty context is a beginning-of-text token.
     Without a tokeniser or without a limit nothing is dropped and nothing is cut.
+    Language modelling knows two more of HELM's limits: `max_sequence_length`, the tokens
+    of a text that the model reads at once, where a request may have one more, and
+    `max_sequence_and_generated_tokens_length`, of models that count both together.
     """
 
     tokenizer: Tokenizer | None = None
     max_request_length: int | None = None
     has_prefix_token: bool = False
+    max_sequence_length: int | None = None
+    max_sequence_and_generated_tokens_length: int | None = None
 
     @property
     def is_limited(self) -> bool:
         """Whether a prompt can be too long at all."""
         return self.tokenizer is not None and self.max_request_length is not None
+
+    def lengths(self, count: int, max_tokens: int) -> tuple[int, int]:
+        """Return the most tokens of any window of a text, and of its first window.
+
+        Args:
+            count: the tokens of the text.
+            max_tokens: tokens that are generated after each window.
+        """
+        prefix = int(self.has_prefix_token)
+        limits = [self.max_request_length or count + prefix]
+        if self.max_sequence_and_generated_tokens_length is not None:
+            limits.append(self.max_sequence_and_generated_tokens_length - max_tokens)
+        limit = min(limits)
+        return limit, min(limit - prefix, self.max_sequence_length or count)
 
     def room(self, max_tokens: int) -> int:
         """Return the tokens that a prompt may have beside `max_tokens` generated ones.

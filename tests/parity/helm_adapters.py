@@ -192,7 +192,7 @@ def state(made: Any) -> dict[str, Any]:
         "reference_index": made.reference_index,
         "mode": made.request_mode,
         "trial": made.train_trial_index,
-        "mapping": made.output_mapping,
+        "mapping": made.output_mapping or None,
         "num_train_instances": made.num_train_instances,
         "truncated": made.prompt_truncated,
         "num_conditioning_tokens": made.num_conditioning_tokens,

@@ -10,15 +10,26 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
+from helmsite.adapters import Window, adapt
 from helmsite.errors import ConfigError
-from helmsite.schema import AdapterSpec, ModelCard, preset
+from helmsite.schema import (
+    AdapterSpec,
+    Instance,
+    Message,
+    ModelCard,
+    Reference,
+    Request,
+    preset,
+)
 from helmsite.schema.adjusting import OF_TAGS, adjusted
 from helmsite.schema.expanders import EXPANDERS, About, expand
 from helmsite.schema.format_instructions import LETTERS, TEXTS, THOUGHTS
+from helmsite.schema.manifest import JOINT
 from tests.parity.reference import HelmError
+from tests.parity.words import Words
 
 if TYPE_CHECKING:
-    from tests.parity.reference import Reference
+    from tests.parity.reference import Reference as Helm
 
 many = settings(
     max_examples=200,
@@ -89,7 +100,7 @@ def built(spec: AdapterSpec) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", [n for n in EXPANDERS if n not in ONLY_BY_TAG])
 def test_every_expander_makes_what_helm_makes_of_every_value(
-    helm: Reference, name: str
+    helm: Helm, name: str
 ) -> None:
     expander = EXPANDERS[name]
     values = (*expander.known, *expander.sweeps, *PLAIN_VALUES.get(name, ()))
@@ -115,7 +126,7 @@ def test_every_expander_makes_what_helm_makes_of_every_value(
     assert compared >= len(values)
 
 
-def test_instructions_for_instructed_models_alone(helm: Reference) -> None:
+def test_instructions_for_instructed_models_alone(helm: Helm) -> None:
     tags = ["INSTRUCTION_FOLLOWING_MODEL_TAG"]
     name, value = "follow_format_instructions", "instruct"
     spec = SPECS["generation"]
@@ -132,10 +143,268 @@ def test_instructions_for_instructed_models_alone(helm: Reference) -> None:
     scenario=st.sampled_from(["boolq", "summarization_xsum"]),
 )
 def test_models_are_adjusted_by_their_tags_as_in_helm(
-    helm: Reference, tags: list[str], spec: AdapterSpec, scenario: str
+    helm: Helm, tags: list[str], spec: AdapterSpec, scenario: str
 ) -> None:
     if "IDEFICS_INSTRUCT_MODEL_TAG" in tags:
         tags.append("IDEFICS_MODEL_TAG")
     card = ModelCard("org/m", tags=tuple(tags))
     case = {"spec": built(spec), "tags": tags, "scenario": scenario}
     assert built(adjusted(spec, card, f"{scenario}:a=b")) == helm.ask(case)
+
+
+TEXTS_OF = st.text("ab \n.?é€😀", min_size=1, max_size=12)
+BEFORE = st.sampled_from(["", "Q: ", "Input: ", "\n", "[x]", "é"])
+AFTER = st.sampled_from(["", "\n", ". ", "\n\n"])
+SUBSTITUTIONS = st.lists(
+    st.sampled_from(
+        [
+            {"source": "\n", "target": "<br>\n"},
+            {"source": "a+", "target": "A"},
+            {"source": "b*", "target": "-"},
+            {"source": "(Q): (.)", "target": r"\2 \1"},
+        ]
+    ),
+    max_size=2,
+)
+VOCABULARY = ["ab", " a", " ab", "Q:", "\n\n", "ba", "Answer", "Yes", "é", "<s>"]
+WORDS = [
+    "the",
+    "ferry",
+    "was",
+    "late",
+    "again",
+    "on",
+    "jetty",
+    "a",
+    "boy",
+    "counting",
+    "gulls",
+    "rain",
+    "tide",
+]
+
+
+@st.composite
+def specs(draw: st.DrawFn, method: str) -> AdapterSpec:
+    made = {
+        "method": method,
+        "global_prefix": draw(BEFORE),
+        "global_suffix": draw(AFTER),
+        "instructions": draw(st.sampled_from(["", "Answer.\n", "Tell é."])),
+        "input_prefix": draw(BEFORE),
+        "input_suffix": draw(AFTER),
+        "reference_prefix": draw(st.sampled_from(["A. ", "\nA) ", "1: ", "(a-a) "])),
+        "reference_prefix_characters": draw(
+            st.sampled_from([None, list("QRSTUVWXYZ")])
+        ),
+        "reference_suffix": draw(AFTER),
+        "chain_of_thought_prefix": draw(BEFORE),
+        "chain_of_thought_suffix": draw(AFTER),
+        "output_prefix": draw(st.sampled_from(["", "Answer: ", "Answer:\n", " "])),
+        "output_suffix": draw(AFTER),
+        "instance_prefix": draw(AFTER),
+        "substitutions": draw(SUBSTITUTIONS),
+        "max_train_instances": draw(st.integers(0, 4)),
+        "num_outputs": draw(st.integers(1, 3)),
+        "num_train_trials": draw(st.integers(1, 3)),
+        "num_trials": draw(st.integers(1, 3)),
+        "sample_train": draw(st.booleans()),
+        "temperature": draw(st.sampled_from([0.0, 1.0])),
+        "max_tokens": draw(st.integers(1, 6)),
+        "stop_sequences": draw(st.sampled_from([[], ["\n"], ["é", "."]])),
+        "random": draw(st.sampled_from([None, "7"])),
+        "multi_label": draw(st.booleans()),
+    }
+    spec = msgspec.convert(made, AdapterSpec)
+    return structs.replace(spec, num_train_trials=spec.train_trials)
+
+
+@st.composite
+def instances(draw: st.DrawFn, wanted: int) -> list[Instance]:
+    """Draw instances; HELM never ends where unlabelled ones have to fill up."""
+    count = draw(st.integers(1, 6))
+    made = [draw(instance(n, "train")) for n in range(count)]
+    labelled = [i for i in made if i.gold]
+    if len(labelled) < min(wanted, count):
+        made = labelled
+    asked = draw(st.integers(1, 3))
+    splits = st.sampled_from(["valid", "test"])
+    return made + [draw(instance(9 + n, draw(splits))) for n in range(asked)]
+
+
+@st.composite
+def instance(draw: st.DrawFn, number: int, split: str) -> Instance:
+    texts = draw(st.lists(TEXTS_OF, min_size=0, max_size=4))
+    tags = st.sampled_from([(), ("correct",), ("relevance=2", "rank=1", "correct")])
+    extras: list[dict[str, Any]] = [{}, {"chain_of_thought": "So a."}, {"x": 1}]
+    thought = draw(st.sampled_from(extras))
+    return Instance(
+        f"id{number}",
+        draw(TEXTS_OF),
+        references=tuple(Reference(t, draw(tags)) for t in texts),
+        split=split,
+        extra=thought,
+    )
+
+
+def theirs(helm: Helm, spec: AdapterSpec, pool: Any, window: Window) -> Any:
+    assert isinstance(window.tokenizer, Words)
+    limits = {
+        "vocabulary": window.tokenizer.vocabulary,
+        "prefix": "<s>" if window.has_prefix_token else "",
+        "max_request_length": window.max_request_length or 100_000,
+        "max_sequence_length": window.max_sequence_length
+        or window.max_request_length
+        or 100_000,
+        "max_total": window.max_sequence_and_generated_tokens_length,
+    }
+    given = [
+        {
+            "id": i.instance_id,
+            "input": i.input,
+            "split": i.split,
+            "references": [[r.text, list(r.tags)] for r in i.references],
+            "extra": i.extra,
+            "messages": [{"role": m.role, "content": m.content} for m in i.messages],
+        }
+        for i in pool
+    ]
+    return helm.ask({"spec": built(spec), "instances": given, "window": limits})
+
+
+def told(request: Request, spec: AdapterSpec, prefix: str = "") -> dict[str, Any]:
+    """Return a request of ours as HELM's state tells it."""
+    decoding = request.decoding
+    scored = request.score_start is not None
+    one_of = spec.method.startswith("multiple_choice_separate")
+    return {
+        "instance": request.instance_id,
+        "prompt": prefix + request.prompt,
+        "messages": [{"role": m.role, "content": m.content} for m in request.messages]
+        or None,
+        "reference_index": None
+        if request.reference_index < 0
+        else request.reference_index,
+        "mode": request.mode if one_of or spec.method == "ranking_binary" else None,
+        "trial": request.trial // spec.repeats,
+        "mapping": request.output_mapping or None,
+        "num_train_instances": request.num_train_instances,
+        "truncated": request.truncated,
+        "num_conditioning_tokens": request.num_conditioning_tokens,
+        "temperature": decoding.temperature,
+        "num_completions": decoding.num_completions,
+        "top_k_per_token": decoding.top_k_per_token,
+        "max_tokens": decoding.max_tokens,
+        "stop_sequences": list(decoding.stop_sequences),
+        "echo_prompt": scored,
+        "top_p": decoding.top_p,
+        "random": decoding.random or None,
+    }
+
+
+def compare(helm: Helm, spec: AdapterSpec, pool: Any, window: Window) -> int:
+    expected = theirs(helm, spec, pool, window)
+    made = adapt(pool, spec, window)
+    assert [told(r, spec) for r in made] == expected
+    return len(expected)
+
+
+GENERATED = ["generation", *JOINT, "ranking_binary"]
+
+
+@pytest.mark.parametrize("method", GENERATED)
+@many
+@given(data=st.data())
+def test_requests_that_generate(helm: Helm, method: str, data: st.DataObject) -> None:
+    spec = data.draw(specs(method))
+    pool = data.draw(instances(spec.max_train_instances))
+    limit = data.draw(st.none() | st.integers(spec.max_tokens + 1, 90))
+    compare(helm, spec, pool, Window(Words(VOCABULARY), limit))
+
+
+@pytest.mark.parametrize("kind", ["original", "calibrated"])
+@many
+@given(data=st.data())
+def test_requests_for_given_choices(helm: Helm, kind: str, data: st.DataObject) -> None:
+    spec = data.draw(specs(f"multiple_choice_separate_{kind}"))
+    spec = structs.replace(spec, random=None, num_trials=1)
+    pool = data.draw(instances(spec.max_train_instances))
+    compare(helm, spec, pool, Window(Words(VOCABULARY)))
+
+
+ROLES = st.sampled_from(["system", "user", "assistant"])
+
+
+@many
+@given(data=st.data())
+def test_conversations(helm: Helm, data: st.DataObject) -> None:
+    spec = structs.replace(
+        data.draw(specs("chat")), instructions="", num_train_trials=1
+    )
+    turns = st.builds(Message, ROLES, TEXTS_OF)
+    pool = [
+        structs.replace(i, messages=tuple(data.draw(st.lists(turns, min_size=1))))
+        for i in data.draw(instances(spec.max_train_instances))
+    ]
+    compare(helm, spec, pool, Window(Words(VOCABULARY)))
+
+
+@many
+@given(data=st.data())
+def test_windows_of_documents(helm: Helm, data: st.DataObject) -> None:
+    text = data.draw(st.text("ab \nQ:", min_size=1, max_size=400))
+    pool = [Instance("id0", text, split="test")]
+    prefix = data.draw(st.booleans())
+    length = data.draw(st.integers(4, 60))
+    window = Window(
+        Words(VOCABULARY),
+        max_request_length=length + int(prefix),
+        has_prefix_token=prefix,
+        max_sequence_length=length - data.draw(st.integers(0, int(not prefix))),
+    )
+    windows_are_equal(helm, pool, window)
+
+
+def windows_are_equal(helm: Helm, pool: Any, window: Window) -> int:
+    spec = preset("language_modeling")
+    expected = theirs(helm, spec, pool, window)
+    made = adapt(pool, spec, window)
+    shown = [
+        told(r, spec, "<s>" if window.has_prefix_token and not r.request_index else "")
+        for r in made
+    ]
+    assert shown == expected
+    return len(shown)
+
+
+@pytest.mark.parametrize(
+    ("limits", "count"),
+    [
+        ({"max_request_length": 2049, "max_sequence_length": 2048}, 3),
+        ({"max_request_length": 2048}, 3),
+        (
+            {
+                "max_request_length": 2049,
+                "max_sequence_length": 2048,
+                "has_prefix_token": True,
+            },
+            3,
+        ),
+        (
+            {
+                "max_request_length": 2049,
+                "max_sequence_length": 1500,
+                "max_sequence_and_generated_tokens_length": 1501,
+            },
+            4,
+        ),
+    ],
+)
+def test_a_document_of_five_thousand_tokens(
+    helm: Helm, limits: dict[str, Any], count: int
+) -> None:
+    words = Words(["<s>", *(f" {word}" for word in WORDS)])
+    text = "".join(f" {WORDS[n * n % len(WORDS)]}" for n in range(5000))
+    assert len(words.encode(text)) == 5000
+    pool = [Instance("id0", text, split="test")]
+    assert windows_are_equal(helm, pool, Window(words, **limits)) == count

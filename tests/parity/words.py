@@ -16,6 +16,7 @@ class Words:
     """
 
     def __init__(self, vocabulary: Sequence[str]) -> None:
+        self.vocabulary = list(vocabulary)
         single = [bytes([n]) for n in range(256)]
         pieces = sorted({v.encode() for v in vocabulary if v})
         self._pieces = single + [p for p in pieces if len(p) > 1]
