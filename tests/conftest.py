@@ -68,10 +68,11 @@ def s3_server() -> Iterator[str]:
 
 @pytest.fixture(autouse=True)
 def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No keys, a fixed build date."""
+    """No keys, no downloads, a fixed build date."""
     for name in list(os.environ):
         if name.endswith(("_API_KEY", "_TOKEN")) or name.startswith("HELMSITE_"):
             monkeypatch.delenv(name)
+    monkeypatch.setenv("HELMSITE_OFFLINE", "1")
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1750000000")
 
 

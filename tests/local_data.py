@@ -22,10 +22,7 @@ BOOLQ = {
     "boolq/boolq_perturbed.json": "boolq/boolq_perturbed.json",
 }
 QUESTIONS = {
-    **{
-        f"mmlu/{part}": f"mmlu/{part}"
-        for part in ("dev", "val", "test")
-    },
+    **{f"mmlu/{part}": f"mmlu/{part}" for part in ("dev", "val", "test")},
     "hellaswag/hellaswag_train.jsonl": "hellaswag/hellaswag_val_reconstructed.jsonl",
     "hellaswag/hellaswag_val.jsonl": "hellaswag/hellaswag_val_reconstructed.jsonl",
     "openbookqa/OpenBookQA-V1-Sep2018": "openbookqa/OpenBookQA-V1-Sep2018",
@@ -129,6 +126,8 @@ SKILLS = {
 }
 PLACES: dict[str, str] = {
     **BOOLQ,
+    **QUESTIONS,
+    **TEXTS,
     **READING,
     **LAW,
     **LANGUAGE,

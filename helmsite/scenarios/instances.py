@@ -183,7 +183,7 @@ class Maker:
         form = self.definition.references
         texts = self._texts(form.choices, seen)
         answers = self._values(form.answer, seen)
-        right = {_position(answer, form.answer_is, texts) for answer in answers}
+        right = {i for a in answers for i in _positions(a, form.answer_is, texts)}
         return [
             Reference(t, CORRECT if i in right else ()) for i, t in enumerate(texts)
         ]
@@ -214,20 +214,20 @@ class Maker:
         return value if isinstance(value, list) else [value]
 
 
-def _position(answer: Any, form: str, choices: Sequence[str]) -> int:
-    """Return the index of the right choice, from 0."""
+def _positions(answer: Any, form: str, choices: Sequence[str]) -> list[int]:
+    """Return the indexes of the right choice, from 0: of all that read as it does."""
     known = f"the {len(choices)} choices"
     if form == "text":
         text = as_text(answer)
         if text in choices:
-            return choices.index(text)
+            return [i for i, choice in enumerate(choices) if choice == text]
         raise ScenarioError(
             f"the answer {text!r} is none of the choices {', '.join(choices)}.",
             "It must equal one of them, blanks and capitals included.",
         )
     index = _number(answer, form)
     if 0 <= index < len(choices):
-        return index
+        return [index]
     raise ScenarioError(
         f"the answer {answer!r} ({form}) is not one of {known}.",
         "answer_is: index counts from 0, number from 1, letter from A.",

@@ -17,6 +17,7 @@ from helmsite.schema import Record, yamlfile
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+TEMPLATED = re.compile(r"\s*\(?\{\{.*?\}\}\)?")
 BUILTIN = Path(__file__).parent / "library"
 
 
@@ -90,7 +91,7 @@ def _entry(path: Path) -> Entry:
     try:
         title = render(definition.title)
     except ScenarioError:
-        title = definition.title
+        title = TEMPLATED.sub("", definition.title)
     if not any(v is None for v in defaults.values()):
         with suppress(ScenarioError):
             adapter.specs(definition, path, "", render)

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import structs
 
 from helmsite.errors import ConfigError, ScenarioError, suggest
 from helmsite.scenarios import parameters
@@ -122,6 +123,15 @@ def _variants(
             ]
 
 
+def _left_to_variants(found: Definition, key: str) -> bool:
+    """Return whether each value of a parameter brings its own of a key."""
+    return any(
+        of and all(key in of.get(parameters.written(v), {}) for v in known.values)
+        for name, of in found.variants.items()
+        if (known := found.parameters.get(name)) and known.values
+    )
+
+
 def _faults(
     found: Definition,
     keys: tuple[str, ...],
@@ -140,6 +150,7 @@ def _faults(
     except msgspec.ValidationError as error:
         yield f"{error}."
         return
+    made = structs.replace(made, variants={})
     for field, what in _problems(made, (*keys, *said)):
         yield f"{field}: {what}"
     more: list[str] = []
@@ -176,7 +187,8 @@ def _problems(found: Definition, keys: tuple[str, ...]) -> Iterator[Problem]:
             yield f"parameters.{name}", f"{problem}."
     if "method" not in found.adapter:
         yield "adapter", "'method' is missing."
-    yield from _origin(found, keys)
+    if not _left_to_variants(found, "source"):
+        yield from _origin(found, keys)
     yield from _split(found.split)
     yield from _references(found.references)
     yield from _templates(found)

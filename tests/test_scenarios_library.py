@@ -1,0 +1,71 @@
+"""The library of built-in scenarios, and the page that lists it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from helmsite import scenarios
+from helmsite.scenarios.definition import Place
+from helmsite.scenarios.reading import read_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pytest
+
+    from helmsite.scenarios.definition import Definition
+
+PAGE = Path(__file__).parents[1] / "docs" / "library.md"
+HEAD = """# The library of scenarios
+
+All scenarios that come with helmsite. `helmsite run` fetches the data of those that have an
+address; [scenarios.md](scenarios.md#source) says where, and how to put files there by hand.
+This page is written by `make golden`.
+"""
+
+
+def definitions() -> list[Definition]:
+    listing = scenarios.listing()
+    assert listing.problems == ()
+    return [read_file(Path(entry.place)).definition for entry in listing.entries]
+
+
+def named(found: Definition) -> Iterator[str]:
+    for name, parameter in found.parameters.items():
+        values = [str(value) for value in parameter.values]
+        shown = ", ".join(values[:6]) + (f", ... ({len(values)})" if values[6:] else "")
+        default = "" if parameter.default is None else f", default {parameter.default}"
+        listed = f": {shown}" if shown else ""
+        yield f"- `{name}` ({parameter.type}{default}){listed}"
+
+
+def hosts(found: Definition) -> list[str]:
+    addresses = []
+    for where in found.source.files.values():
+        for place in where if isinstance(where, tuple) else (where,):
+            if isinstance(place, Place):
+                urls = (place.url,) if isinstance(place.url, str) else place.url
+                addresses += [url.split("/")[2] for url in urls if "/" in url]
+                addresses += [f"hub: {place.hf.repo}"] if place.hf else []
+                addresses += ["by hand"] if place.note and not place.url else []
+    return list(dict.fromkeys(addresses))
+
+
+def section(found: Definition) -> str:
+    facts = [found.description, ""]
+    facts += [*named(found), f"- licence: {found.licence}"]
+    if hosts(found):
+        facts.append(f"- from: {', '.join(hosts(found))}")
+    if found.publication != "full":
+        facts.append("- instances are never published: numbers only")
+    if found.caution:
+        facts.append(f"- caution: {found.caution.strip()}")
+    return f"## {found.name}\n\n" + "\n".join(" ".join(f.split()) for f in facts) + "\n"
+
+
+def test_the_golden_page_of_the_library(request: pytest.FixtureRequest) -> None:
+    text = "\n".join([HEAD, *map(section, definitions())])
+    if request.config.getoption("--update-golden", default=False):
+        PAGE.write_text(text, encoding="utf-8")
+    assert PAGE.read_text(encoding="utf-8") == text, "make golden writes it anew"
