@@ -25,10 +25,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "clients": LEAF,
     "metrics": LEAF,
     "importers": LEAF,
+    "detectors": LEAF,
     "executors": LEAF,
     "run": LEAF
     | {"config", "scenarios", "perturbations", "adapters", "clients", "metrics"}
-    | {"executors", "archive", "query", "fetching"},
+    | {"detectors", "executors", "archive", "query", "fetching"},
     "query": {"errors", "schema", "config", "archive"},
     "render": {"errors", "config", "schema", "resources", "registry", "query"},
 }

@@ -105,7 +105,8 @@ def _shares(counts: Rows, what: str) -> Rows:
         "recall": (hits, hits + misses),
     }[what]
     empty = np.zeros_like(bottom, dtype=float)
-    return np.divide(top, bottom, out=empty, where=bottom > 0)
+    np.divide(top, bottom, out=empty, where=bottom > 0)
+    return empty
 
 
 def _value(rows: Rows, how: str, what: str) -> float | None:

@@ -5,6 +5,7 @@ CaseMetric         everything asked of an instance in a trial → a measure
 RequestMetric      one request and its answer → a number; the mean over the requests
 PopulationMetric   all instances at once, from other metrics' rows (helmsite.schema)
 ShownPopulation    the same, with a row of its own for each instance
+OutsideMetric      rows from a detector, which is asked when a user says so
 
 Nothing is registered here: a name is known by the table in `helmsite.metrics` or by an
 entry point of the group `helmsite.metrics`, and both lead to one of these objects.
@@ -86,8 +87,15 @@ class ShownPopulation(PopulationMetric):
     whole: bool = False
 
 
-AnyMetric = TextMetric | CaseMetric | RequestMetric | PopulationMetric
-KINDS = (TextMetric, CaseMetric, RequestMetric, PopulationMetric)
+@dataclass(frozen=True)
+class OutsideMetric:
+    """A metric whose rows replies do not give: a detector does, asked for it by name."""
+
+    facts: MetricFacts
+
+
+AnyMetric = TextMetric | CaseMetric | RequestMetric | PopulationMetric | OutsideMetric
+KINDS = (TextMetric, CaseMetric, RequestMetric, PopulationMetric, OutsideMetric)
 
 
 def text_metric(

@@ -11,7 +11,12 @@ from msgspec import structs
 from helmsite.errors import MetricError
 from helmsite.metrics.case import Case, Exchange, Extractor, UnparsedError
 from helmsite.metrics.choice import expected_requests
-from helmsite.metrics.kinds import Measure, ShownPopulation, TextMetric
+from helmsite.metrics.kinds import (
+    Measure,
+    OutsideMetric,
+    ShownPopulation,
+    TextMetric,
+)
 from helmsite.metrics.names import completions_of, is_separate, load
 from helmsite.schema import TRAIN, PopulationMetric, Score, expressions
 
@@ -108,7 +113,7 @@ def _rules(name: str, adapter: AdapterSpec) -> Iterator[Rule]:
     elif isinstance(metric, TextMetric):
         k = max(1, completions_of(name))
         yield Rule(name, lambda case: _best(metric, case, k))
-    elif not isinstance(metric, PopulationMetric):
+    elif not isinstance(metric, PopulationMetric | OutsideMetric):
         yield Rule(name, metric)
 
 

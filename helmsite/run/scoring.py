@@ -53,8 +53,8 @@ def verdicts(
 def rescore(archive: Archive, run_id: str, extra: Sequence[str] = ()) -> Manifest:
     """Score an archived run again, without its model; `extra` adds metrics to it.
 
-    What a source reported, and the scores of metrics that are not installed here, stay
-    as they are.
+    What a source reported, the scores of detectors, people and metrics that are not
+    installed here stay as they are.
 
     Raises:
         ArchiveError: there is no such run.
@@ -85,4 +85,4 @@ def rescore(archive: Archive, run_id: str, extra: Sequence[str] = ()) -> Manifes
 
 
 def _stays(row: Score | Stat, computed: Sequence[str]) -> bool:
-    return row.origin == "reported" or row.metric not in computed
+    return row.origin == "reported" or row.scorer != "" or row.metric not in computed
