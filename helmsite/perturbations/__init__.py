@@ -19,7 +19,14 @@ from helmsite.errors import ConfigError, suggest
 from helmsite.perturbations.kinds import KINDS, Kind
 from helmsite.perturbations.perturbation import Perturbation, parse
 from helmsite.perturbations.presets import LEFT_OUT, PRESETS
-from helmsite.perturbations.wordlists import WITHOUT, WordLists, find_in, places
+from helmsite.perturbations.wordlists import (
+    HINT,
+    INDEX,
+    ListFacts,
+    WordLists,
+    find_in,
+    places,
+)
 from helmsite.schema import TRAIN
 
 if TYPE_CHECKING:
@@ -31,11 +38,13 @@ __all__ = [
     "KINDS",
     "PRESETS",
     "Kind",
+    "ListFacts",
     "Perturbation",
     "WordLists",
     "facts_of",
     "find_in",
     "identities",
+    "lacking",
     "named",
     "perturb",
     "places",
@@ -122,7 +131,13 @@ def require(perturbations: Iterable[Perturbation]) -> None:
     """
     missing = [text for p in perturbations for text in p.words.missing(p.kind.lists)]
     if missing:
-        raise ConfigError(list(dict.fromkeys(missing)), WITHOUT)
+        raise ConfigError(list(dict.fromkeys(missing)), HINT)
+
+
+def lacking(perturbations: Iterable[Perturbation]) -> list[ListFacts]:
+    """Return the word lists that are missing, for what fetches them, each once."""
+    names = {n: None for p in perturbations for n in p.words.lacking(p.kind.lists)}
+    return [INDEX[name] for name in names]
 
 
 def perturb(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -28,7 +29,10 @@ LARGEST = 64 * 2**20  # bytes; no list comes near it
 
 
 class ListFacts(Record, frozen=True):
-    """Where a word list comes from and how its file is laid out."""
+    """Where a word list comes from and how its file is laid out.
+
+    `source` is the file's own address where it is `direct`, else a page about it.
+    """
 
     file: str
     format: Literal["tsv", "json", "names", "folder"]
@@ -37,6 +41,7 @@ class ListFacts(Record, frozen=True):
     source: str
     version: str = ""
     shipped: bool = False
+    direct: bool = False
 
 
 INDEX: dict[str, ListFacts] = msgspec.json.decode(
@@ -87,9 +92,13 @@ class WordLists:
         self._read: dict[str, Any] = {}
         self._digests: dict[str, str] = {}
 
+    def lacking(self, names: Iterable[str]) -> list[str]:
+        """Return those of the named lists that are not here."""
+        return [name for name in names if self._path(name) is None]
+
     def missing(self, names: Iterable[str]) -> list[str]:
         """Return, for each named list that is not here, where to get and to put it."""
-        return [self._how_to_get(name) for name in names if self._path(name) is None]
+        return [self._how_to_get(name) for name in self.lacking(names)]
 
     def digest(self, name: str) -> str:
         """Return the first 8 hex digits of a list's SHA-256.
@@ -112,12 +121,14 @@ class WordLists:
 
     def _path(self, name: str) -> Path | None:
         facts = INDEX[name]
-        return BUNDLED / facts.file if facts.shipped else self._find(facts.file)
+        if facts.shipped:
+            return BUNDLED / facts.file
+        return self._find(facts.file) or _installed(facts.file)
 
     def _place(self, name: str) -> Path:
         path = self._path(name)
         if path is None:
-            raise ConfigError([self._how_to_get(name)], WITHOUT)
+            raise ConfigError([self._how_to_get(name)], HINT)
         return path
 
     def _how_to_get(self, name: str) -> str:
@@ -125,14 +136,24 @@ class WordLists:
         return (
             f"The word list {facts.file} is not here. Download it from {facts.source} "
             f"and save it as {self._put / facts.file}. It is {facts.what}. "
-            f"Licence: {facts.licence}."
+            f"Licence: {facts.licence}. Without it there is {_WITHOUT}."
         )
 
 
-WITHOUT = (
-    f"Or set {VARIABLE} to the folder that has the files, or go without: "
-    "data_augmentation=robustness and gender_pronouns_deterministic need no download."
+_WITHOUT = "data_augmentation=robustness"
+HINT = (
+    f"Or set {VARIABLE} to the folder that has the files, or go without: {_WITHOUT} and "
+    "gender_pronouns_deterministic need no download."
 )
+
+
+def _installed(file: str) -> Path | None:
+    """The data folder of an installed spaCy model, the only list that is a package."""
+    spec = find_spec(file) if file == "en_core_web_sm" else None
+    if spec is None or not spec.origin:
+        return None
+    found = sorted(Path(spec.origin).parent.glob(f"{file}-*"))
+    return found[0] if found else None
 
 
 def _bytes(path: Path) -> bytes:
