@@ -10,7 +10,7 @@ import pytest
 from helmsite.clients import create
 from helmsite.clients.fake import Fake, FakeSettings, FakeTokenizer
 from helmsite.errors import ClientError, ConfigError, RetriableError
-from helmsite.schema import Completion, Decoding, Request
+from helmsite.schema import Completion, Decoding, Message, Request
 
 if TYPE_CHECKING:
     from helmsite.schema import Client
@@ -46,6 +46,14 @@ def test_the_first_rule_that_is_found_in_the_prompt_decides() -> None:
     assert ask(client, "the capital of Gaul").text == "Paris"
     assert ask(client, "the capital of Chad").text == "?"
     assert ask(client, "hello").text == ""
+
+
+def test_rules_are_looked_for_in_a_conversation() -> None:
+    client = fake(rules=["User: Hello\n\nAssistant:$ => Hi"])
+    said = (Message("user", "Hello"),)
+    asked = Request("id0", "", Decoding(), messages=said)
+    assert client.complete(asked)[0].text == "Hi"
+    assert client.requests == [asked]
 
 
 def test_replies_can_be_a_function_or_exact_prompts() -> None:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from helmsite.clients import create
 from helmsite.clients.llamacpp import LlamaCpp
 from helmsite.errors import ClientError, ConfigError
-from helmsite.schema import Completion, Decoding, Request
+from helmsite.schema import Completion, Decoding, Message, Request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -554,3 +554,70 @@ def test_two_models_in_turn_print_nothing_and_let_the_process_end(
         check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "1\n", "")
+
+
+TALK = (
+    Message("system", "Answer in one word."),
+    Message("user", "What is the capital of Italy?"),
+    Message("assistant", "Rome"),
+    Message("user", "And of France?"),
+)
+
+
+def test_a_conversation_is_put_in_the_models_own_template(smol: LlamaCpp) -> None:
+    drawn = Decoding(max_tokens=6, temperature=1.0, num_completions=3)
+    made = smol.complete(Request("id0", "", drawn, messages=TALK))
+    rendered = (
+        "<|im_start|>system\nAnswer in one word.<|im_end|>\n"
+        "<|im_start|>user\nWhat is the capital of Italy?<|im_end|>\n"
+        "<|im_start|>assistant\nRome<|im_end|>\n"
+        "<|im_start|>user\nAnd of France?<|im_end|>\n<|im_start|>assistant\n"
+    )
+    assert {c.extra["prompt"] for c in made} == {rendered}
+    greedy = Decoding(max_tokens=6)
+    (said,) = smol.complete(Request("id0", "", greedy, messages=TALK))
+    (flat,) = smol.complete(Request("id0", rendered, greedy))
+    assert (said.text, said.logprob) == (flat.text, flat.logprob)
+    assert "Paris" in said.text
+
+
+def test_draws_repeat_and_differ_by_completion_seed_and_words(smol: LlamaCpp) -> None:
+    def texts(random: str, talk: tuple[Message, ...] = TALK) -> list[str]:
+        drawn = Decoding(
+            max_tokens=8, temperature=1.5, num_completions=3, random=random
+        )
+        return [c.text for c in smol.complete(Request("i", "", drawn, messages=talk))]
+
+    first = texts("")
+    assert texts("1") != first == texts("")
+    assert len(set(first)) > 1
+    assert texts("", TALK[:2]) != first
+
+
+def test_prompts_are_one_message_of_the_user_where_the_model_is_set_to_chat(
+    folder: Path, smol: LlamaCpp
+) -> None:
+    client = load(SMOL, folder, chat=True)
+    try:
+        asked = Request("id0", "What is the capital of France?", Decoding(max_tokens=8))
+        (said,) = client.complete(asked)
+        assert said.extra["prompt"].count("<|im_start|>user\nWhat is the capital") == 1
+        talk = (Message("user", asked.prompt),)
+        (same,) = smol.complete(
+            Request("id0", "", Decoding(max_tokens=8), messages=talk)
+        )
+        assert (said.text, said.logprob) == (same.text, same.logprob)
+        assert client.identity.settings["chat"] is True
+        assert "chat" not in smol.identity.settings
+        frame = len(client.tokenizer.encode(said.extra["prompt"])) - len(
+            client.tokenizer.encode(asked.prompt)
+        )
+        assert smol.max_request_length is not None
+        assert client.max_request_length == smol.max_request_length - frame
+    finally:
+        client.close()
+
+
+def test_a_model_without_a_template_refuses_conversations(gemma: LlamaCpp) -> None:
+    with pytest.raises(ClientError, match="has no chat template"):
+        gemma.complete(Request("id0", "", Decoding(), messages=TALK))

@@ -485,6 +485,24 @@ def test_messages_are_sent_as_they_are(make, server):
     ]
 
 
+def test_a_conversation_is_refused_where_only_texts_are_completed(make, server):
+    said = Request("id0", "", Decoding(), messages=(Message("user", "hi"),))
+    with pytest.raises(ClientError, match="this request is a conversation") as caught:
+        make(api="completions").complete(said)
+    assert 'api = "chat"' in caught.value.hint
+    assert server.bodies == []
+
+
+def test_the_seed_follows_from_what_a_conversation_says(make, server):
+    server.script = [chat_reply({"content": "a"})] * 3
+    client = make(api="chat")
+    for text in ("hi", "ho", "hi"):
+        asked = Decoding(max_tokens=1, temperature=1.0)
+        client.complete(Request("id0", "", asked, messages=(Message("user", text),)))
+    one, two, again = (body["seed"] for body in server.bodies)
+    assert one == again != two
+
+
 def test_omitted_parameters_are_not_sent(make, server):
     server.script = [chat_reply({"content": "a"})]
     omit = ["temperature", "top_p", "stop", "seed", "logprobs", "n"]

@@ -269,10 +269,15 @@ def test_requests_that_do_not_fit_are_refused():
         client.complete(Request("id1", prompt * 2, NOTHING, score_start=4))
 
 
-def test_conversations_are_refused():
-    request = Request("id0", "", Decoding(), messages=(Message("user", "Hello"),))
-    with pytest.raises(ClientError, match="conversation id0"):
-        model().complete(request)
+def test_a_conversation_is_continued_in_its_plain_form():
+    hot = Decoding(max_tokens=8, temperature=1.0, num_completions=3)
+    said = (Message("system", "Be kind."), Message("user", "Hello"))
+    plain = "System: Be kind.\n\nUser: Hello\n\nAssistant:"
+    client = model()
+    made = client.complete(Request("id0", "", hot, messages=said))
+    assert [c.text for c in made] == [
+        c.text for c in client.complete(Request("id0", plain, hot))
+    ]
 
 
 def test_threads_get_the_answers_that_one_thread_gets():

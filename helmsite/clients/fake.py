@@ -14,6 +14,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Literal
 
+from helmsite.clients.chat import as_text
 from helmsite.clients.settings import parse
 from helmsite.clients.tokens import Step, cut
 from helmsite.errors import ClientError, RetriableError
@@ -148,11 +149,12 @@ class Fake:
             self._busy += 1
             self.busiest = max(self.busiest, self._busy)
             number = len(self.requests)
+        said = as_text(request)
         try:
             if self.settings.delay_s:
                 time.sleep(self.settings.delay_s)
-            self._fail(request, number)
-            return self._answer(request)
+            self._fail(said, number)
+            return self._answer(said)
         finally:
             with self._lock:
                 self._busy -= 1

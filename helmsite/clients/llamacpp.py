@@ -9,8 +9,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
+
+from helmsite.clients import chat
 from helmsite.clients.cores import free_cores
 from helmsite.clients.llamacpp_cache import CHUNK, PromptCache
+from helmsite.clients.llamacpp_chat import ChatTemplate
 from helmsite.clients.llamacpp_server import Server, ServerSettings
 from helmsite.clients.settings import missing_package, parse
 from helmsite.clients.tokens import Step, before, cut, first_scored, token_text
@@ -30,7 +34,10 @@ _FINISH = {"eos": "endoftext", "limit": "length", "word": "stop"}
 
 
 class LlamaCppSettings(Record, frozen=True):
-    """Settings of a llamacpp model; `path` or `package` says where the weights are."""
+    """Settings of a llamacpp model; `path` or `package` says where the weights are.
+
+    With `chat` a prompt is sent as one message of the user, in the model's template.
+    """
 
     path: str = ""
     package: str = ""
@@ -39,6 +46,7 @@ class LlamaCppSettings(Record, frozen=True):
     n_threads: int | None = None
     n_gpu_layers: int = 0
     parse_special: bool = True
+    chat: bool = False
     cache_dir: str = ""
 
     def __post_init__(self) -> None:
@@ -107,6 +115,7 @@ class LlamaCpp:
         self.tokenizer = LlamaCppTokenizer(
             self._server, parse_special=settings.parse_special
         )
+        self._template = ChatTemplate(self._server)
         self._prefix = self._server.prefix()
         self._start = self._server.special("bos_token") or self._server.special(
             "eos_token"
@@ -115,6 +124,7 @@ class LlamaCpp:
         self._filler = fillers[0]
         self._cache = PromptCache(self._server, fillers)
         self._lock = threading.Lock()
+        self._frame = self._template.of_prompt("") if settings.chat else ""
         self.identity = self._identity(name)
 
     @classmethod
@@ -129,8 +139,9 @@ class LlamaCpp:
 
     @property
     def max_request_length(self) -> int | None:
-        """Tokens that prompt and completion may take together."""
-        return self._settings.n_ctx - len(self._prefix)
+        """Tokens that prompt and completion may take together, what frames them aside."""
+        frame = len(self.tokenizer.encode(self._frame)) if self._frame else 0
+        return self._settings.n_ctx - len(self._prefix) - frame
 
     def complete(self, request: Request) -> list[Completion]:
         """Answer one request: num_completions completions, or one for a continuation.
@@ -141,9 +152,12 @@ class LlamaCpp:
         with self._lock:
             if request.score_start is not None:
                 return [self._given(request, request.score_start)]
-            ids = self._context(request.prompt)
+            said = self._said(request)
+            ids = self._context(said)
+            extra = {} if said == request.prompt else {"prompt": said}
             count = request.decoding.num_completions
-            return [self._generated(request, ids, index) for index in range(count)]
+            made = [self._generated(request, ids, index) for index in range(count)]
+        return [structs.replace(each, extra=extra) for each in made]
 
     def close(self) -> None:
         """Free the model; calling it twice is fine."""
@@ -165,8 +179,18 @@ class LlamaCpp:
             weights_sha256=self._sha256,
             runtime=f"xllamacpp {self._server.version}",
             quantisation=_short(str(self._server.props.get("model_ftype", ""))),
-            settings={k: getattr(self._settings, k) for k in kept} | {"chunk": CHUNK},
+            settings={k: getattr(self._settings, k) for k in kept}
+            | ({"chat": True} if self._settings.chat else {})
+            | {"chunk": CHUNK},
         )
+
+    def _said(self, request: Request) -> str:
+        """Return the text that the model reads: conversations in its chat template."""
+        if request.messages:
+            return self._template.render(request.messages)
+        if self._settings.chat:
+            return self._template.of_prompt(request.prompt)
+        return request.prompt
 
     def _context(self, text: str) -> list[int]:
         """Return what the model reads for a text: with its BOS, once."""
@@ -321,7 +345,7 @@ class LlamaCpp:
 def _drawn(request: Request, index: int) -> dict[str, Any]:
     """Return the call that draws the completion of an index."""
     decoding = request.decoding
-    text = f"{decoding.random}\0{index}\0{request.prompt}"
+    text = f"{decoding.random}\0{index}\0{chat.wording(request)}"
     seed = hashlib.sha256(text.encode("utf-8", "replace")).digest()[:4]
     body = {
         "n_predict": decoding.max_tokens,

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
+from helmsite.clients.chat import as_text
 from helmsite.clients.ngram_model import END, WordByteTokenizer, train
 from helmsite.clients.settings import parse
 from helmsite.clients.tokens import Step, cut
@@ -120,14 +121,10 @@ class NGram:
         continuation has top_logprobs only where more than one per token is asked for.
 
         Raises:
-            ClientError: the request has messages only, or is too long.
+            ClientError: the request is too long.
         """
         started, clock = time.time(), time.perf_counter()
-        if request.messages and not request.prompt:
-            raise ClientError(
-                f"The n-gram model cannot answer the conversation {request.instance_id}.",
-                "Use a generation, multiple choice or language modelling adapter.",
-            )
+        request = as_text(request)
         start = request.score_start
         context = [END, *self._tokenizer.encode(request.prompt[:start])]
         if start is None:

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 import msgspec
 from msgspec import structs
 
-from helmsite.clients import openai_reply
+from helmsite.clients import chat, openai_reply
 from helmsite.clients.openai_http import SHORT_KEY, Endpoint, Place, is_loopback
 from helmsite.clients.openai_redact import without_key
 from helmsite.clients.settings import parse
@@ -150,6 +150,11 @@ class OpenAI:
         """
         if request.score_start is not None:
             return [self._given(request, request.score_start)]
+        if request.messages and not request.prompt and self._settings.api != "chat":
+            raise ClientError(
+                "the completions API takes a text, and this request is a conversation",
+                'Set api = "chat" in the model\'s settings, or use method generation.',
+            )
         decoding = request.decoding
         if decoding.max_tokens < 1:
             nothing = Completion(tokens=(), token_logprobs=(), finish_reason="length")
@@ -267,7 +272,7 @@ def _messages(request: Request) -> list[dict[str, Any]]:
     """Return the request's messages, or its prompt as one message of the user (HELM)."""
     if not request.messages:
         return [{"role": "user", "content": request.prompt}]
-    return [{"role": m.role, "content": m.content, **m.extra} for m in request.messages]
+    return chat.as_sent(request.messages)
 
 
 def _seed(request: Request) -> int:
@@ -275,7 +280,7 @@ def _seed(request: Request) -> int:
     random = request.decoding.random
     if random.isascii() and random.isdecimal():
         return int(random) % _SEEDS
-    text = f"{random}\0{request.prompt}".encode("utf-8", "backslashreplace")
+    text = f"{random}\0{chat.wording(request)}".encode("utf-8", "backslashreplace")
     return int.from_bytes(hashlib.sha256(text).digest()[:4], "big") % _SEEDS
 
 
