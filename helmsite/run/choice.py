@@ -39,7 +39,6 @@ LISTS = ("summarization_zs", "biomedical", "interactive_qa")
 TOKENIZER = "tokenizer"
 SWEEPS: dict[tuple[str, str], tuple[str, ...]] = {
     ("num_prompt_tokens", "default_sweep"): ("1", "256", "512", "1024", "1536"),
-    ("num_output_tokens", "default_sweep"): ("1", "2", "4", "8", "16", "32", "64"),
 }
 """Values of scenario parameters that stand for several (synthetic_efficiency)."""
 
@@ -136,13 +135,9 @@ class _Chooser:
             if most is not None and (entry.priority or 1) > most:
                 continue
             try:
-                setup = self._setup(entry)
-                wanted = not choice.groups or self._in_groups(setup)
+                yield from filter(self._in_groups, self._swept(self._setup(entry)))
             except ConfigError as error:
                 self.problems += [f"{entry.scenario}: {p}" for p in error.problems]
-            else:
-                if wanted:
-                    yield from self._swept(setup)
 
     def _setup(self, entry: SuiteEntry) -> Setup:
         name = read_entry(entry.scenario).scenario.partition(":")[0]
@@ -154,11 +149,15 @@ class _Chooser:
         return Setup(entry, run, (self.suite.perturbations if said is None else said,))
 
     def _swept(self, setup: Setup) -> Iterator[Setup]:
-        """Yield a setup for each value of scenario parameters that sweep (HELM's names)."""
+        """Yield a setup for each value of scenario parameters that sweep (HELM's names).
+
+        tokenizer=default is the model's own; as in HELM, a model without one has no run.
+        """
         name, given = parse_entry(setup.run.scenario)
         known = {k: SWEEPS.get((k, v), (v,)) for k, v in given.items()}
         if given.get(TOKENIZER) == "default":
-            known[TOKENIZER] = tuple(dict.fromkeys(map(self._tokenizer, self._all())))
+            of_models = dict.fromkeys(map(self._tokenizer, self._all()))
+            known[TOKENIZER] = tuple(filter(None, of_models))
         for values in itertools.product(*known.values()):
             chosen = dict(zip(known, values, strict=True))
             run = structs.replace(setup.run, scenario=format_entry(name, chosen))
@@ -174,14 +173,18 @@ class _Chooser:
         return known.card.tokenizer if known else ""
 
     def _in_groups(self, setup: Setup) -> bool:
+        if not self.choice.groups:
+            return True
         scenario, wanted = setup.run.scenario, set(self.choice.groups)
         groups = {*setup.entry.groups, *setup.run.groups, scenario.partition(":")[0]}
         groups.update(self.definitions.groups(scenario))
-        boards = self.project.site.groups
+        known = self.project.site.groups
+        boards = [known[name] for name in wanted & known.keys()]
+        wanted.update(group for board in boards for group in board.groups)
         return bool(groups & wanted) or any(
             matches_entry(entry, scenario)
-            for name in wanted & boards.keys()
-            for entry in boards[name].scenarios
+            for board in boards
+            for entry in board.scenarios
         )
 
     def _models(self, setup: Setup) -> Iterator[str]:
