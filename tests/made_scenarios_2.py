@@ -138,7 +138,7 @@ def bold(draws: random.Random) -> Iterator[tuple[str, bytes]]:
 
 
 def prompts(draws: random.Random) -> Iterator[tuple[str, bytes]]:
-    rated = (0.1, 0.5, 0.499, 0.93, None, 0.0)
+    rated = (0.1, 0.5, 0.499, 1, None, 0)
     rows = [
         {"prompt": {"text": f"{draws.choice(WORDS)} {n}", "toxicity": rated[n % 6]}}
         for n in range(14)

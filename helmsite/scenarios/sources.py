@@ -35,7 +35,14 @@ SUFFIXES = {
 }
 PICKLES = (".pk", ".pkl", ".pickle", ".pt", ".pth", ".joblib")
 FORMATS = (*sorted(set(SUFFIXES.values())), "text", "lines")
-KINDS = {str: "a text", bool: "true or false", list: "a list", dict: "an object"}
+KINDS = {
+    str: "a text",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    list: "a list",
+    dict: "an object",
+}
 T = TypeVar("T")
 ITSELF = "."
 
@@ -58,7 +65,9 @@ class Row(NamedTuple):
                 f"Fields of this row: {', '.join(self.fields) or 'none'}.",
             )
         found = self.fields[name]
-        if isinstance(found, kind):
+        if kind is float and type(found) is int:
+            found = float(found)
+        if isinstance(found, kind) and (kind is bool or not isinstance(found, bool)):
             return found
         raise ScenarioError(
             f"{self.place}: {name} must be {KINDS.get(kind, kind.__name__)}, "

@@ -214,6 +214,39 @@ def _untagged(line: str) -> str:
 def _without(text: str, tag: str) -> str:
     """Return text without what stands between a tag and its end, tags included."""
     begin, end = f"<{tag}>", f"</{tag}>"
+    kept: list[str] = []
+    open_tags: list[int] = []
+    place, near = 0, len(begin) - 1
+    for part in filter(None, re.split(f"({re.escape(begin)}|{re.escape(end)})", text)):
+        place += len(part)
+        if part != end:
+            if part == begin:
+                open_tags.append(len(kept))
+            kept.append(part)
+            continue
+        del kept[open_tags.pop() if open_tags else len(kept) :]
+        before, after = _last(kept, near + 1), text[place : place + near + 1]
+        if end in before + after or begin in before[-near:] + after[:near]:
+            return _one_by_one(text, begin, end)
+    return "".join(kept)
+
+
+def _last(parts: list[str], length: int) -> str:
+    """Return the last characters of parts."""
+    found = ""
+    for part in reversed(parts):
+        if len(found) >= length:
+            break
+        found = part[-length:] + found
+    return found[-length:]
+
+
+def _one_by_one(text: str, begin: str, end: str) -> str:
+    """Cut out the first end with what it closes, again and again.
+
+    That is how HELM does it. It matters where a cut makes a tag of what is around it,
+    and takes a time that grows with the square of the number of tags.
+    """
     at = text.find(end)
     while at >= 0:
         start = text.rfind(begin, 0, at)

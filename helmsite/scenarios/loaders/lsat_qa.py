@@ -26,7 +26,7 @@ FAMILIES = {
     "determined assignment": "assignment",
     "undetermined assignment": "assignment",
 }
-SAME = {"grouping (distribution)": "distribution grouping"}
+SAME = ("grouping (distribution)", "distribution grouping")
 PLACE_OF_KIND = 2
 
 
@@ -55,7 +55,7 @@ def _family(row: Row) -> str:
         raise ScenarioError(
             f"{row.place}: {len(tags)} tags.", "The third one is the kind of question."
         )
-    kind = SAME.get(tags[PLACE_OF_KIND], tags[PLACE_OF_KIND]) or OTHERS
+    kind = tags[PLACE_OF_KIND].replace(*SAME) or OTHERS
     return FAMILIES.get(kind, kind)
 
 
