@@ -1,9 +1,9 @@
 """A project's settings: helmsite.toml, suites and model cards, problems all at once."""
 
+from helmsite.config.boards import GroupConfig
 from helmsite.config.models import BUILTIN_MODELS, ModelConfig, informed, known_cards
 from helmsite.config.settings import (
     CONFIG_NAME,
-    GroupConfig,
     Project,
     SiteConfig,
     load_project,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from helmsite.config import models as known_models
+from helmsite.config.boards import GroupConfig, with_builtin
 from helmsite.config.models import ModelConfig, ModelFile, placed
 from helmsite.config.suites import (
     Suite,
@@ -25,14 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 CONFIG_NAME = "helmsite.toml"
-
-
-class GroupConfig(Record, frozen=True):
-    """A leaderboard of its own: scenarios are run entries, or names for all of theirs."""
-
-    title: str
-    scenarios: tuple[str, ...]
-    description: str = ""
 
 
 class SiteConfig(Record, frozen=True):
@@ -67,7 +60,7 @@ class Project(Record, frozen=True):
     @property
     def data_folders(self) -> tuple[Path, ...]:
         """Where scenarios may read data besides their own folder (docs/scenarios.md)."""
-        return tuple(map(Path, self.data))
+        return (Path(self.root) / "data", *map(Path, self.data))
 
     @property
     def scenario_folders(self) -> tuple[Path, ...]:
@@ -178,6 +171,10 @@ def _project_file(folder: Path, problems: list[str]) -> _ProjectFile:
             name: {**each, "name": name} if isinstance(each, dict) else each
             for name, each in data["models"].items()
         }
+    site = data.get("site")
+    if isinstance(site, dict) and "groups" in site:
+        groups = with_builtin(site["groups"], str(path), problems)
+        data["site"] = {**site, "groups": groups}
     return strict.read(data, _ProjectFile, str(path), problems) or _ProjectFile()
 
 

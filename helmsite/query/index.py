@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from helmsite.config import SiteConfig
+    from helmsite.config import GroupConfig, SiteConfig
     from helmsite.schema import Contamination, Manifest, ModelCard, ScenarioFacts
 
 ACCURACY, CALIBRATION, EFFICIENCY = "accuracy", "calibration", "efficiency"
@@ -193,14 +193,28 @@ class Index:
             ]
             everything = self._group(ALL, ALL_TITLE, "", list(self.scenarios))
             return (everything, *own) if self.scenarios else ()
+        boards = self.site.groups
+        shown = {name: self._of_board(board) for name, board in boards.items()}
+        alone = {s for name in boards if boards[name].exclusive for s in shown[name]}
         found = [
-            self._group(name, g.title, g.description, self._matching(g.scenarios))
-            for name, g in self.site.groups.items()
+            self._group(
+                name,
+                board.title,
+                board.description,
+                [s for s in shown[name] if board.exclusive or s not in alone],
+            )
+            for name, board in boards.items()
+            if shown[name] or board.scenarios
         ]
         if self.scenarios.keys() - {s for g in found for s in g.scenarios}:
             name = ALL if ALL not in self.site.groups else "all_scenarios"
             found.append(self._group(name, ALL_TITLE, "", list(self.scenarios)))
         return tuple(found)
+
+    def _of_board(self, board: GroupConfig) -> list[str]:
+        found = [*self._matching(board.scenarios)]
+        found += [name for group in board.groups for name in self._in_group(group)]
+        return list(dict.fromkeys(found))
 
     def _in_group(self, group: str) -> list[str]:
         return [name for name, f in self.scenarios.items() if group in f.groups]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from helmsite.errors import HelmsiteError
 from helmsite.scenarios import parameters
 from helmsite.scenarios.library import find
-from helmsite.scenarios.reading import read_file
+from helmsite.scenarios.reading import read_file, variant
 from helmsite.scenarios.templates import renderer
 from helmsite.schema import parse_entry
 
@@ -29,14 +29,15 @@ class Definitions:
         return tuple(definition.parameters) if definition else ()
 
     def groups(self, entry: str) -> tuple[str, ...]:
-        """Return the groups of a scenario, '' parameters rendered."""
+        """Return the groups of a scenario, its parameters rendered."""
         name, given = parse_entry(entry)
         definition = self._definition(name)
         if definition is None:
             return ()
         own = {k: v for k, v in given.items() if k in definition.parameters}
-        render = renderer(parameters.resolve(definition, own))
-        return tuple(render(group) for group in definition.groups)
+        values = parameters.resolve(definition, own)
+        render = renderer(values)
+        return tuple(render(group) for group in variant(definition, values).groups)
 
     def _definition(self, name: str) -> Definition | None:
         if name not in self._read:
