@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from helmsite.adapters import Window, adapt
+from helmsite.adapters import Window
 from helmsite.errors import ConfigError
 from helmsite.schema import (
     AdapterSpec,
@@ -18,13 +18,13 @@ from helmsite.schema import (
     Message,
     ModelCard,
     Reference,
-    Request,
     preset,
 )
 from helmsite.schema.adjusting import OF_TAGS, adjusted
 from helmsite.schema.expanders import EXPANDERS, About, expand
 from helmsite.schema.format_instructions import LETTERS, TEXTS, THOUGHTS
 from helmsite.schema.manifest import JOINT
+from tests.adapter_states import built, case_of, states
 from tests.parity.reference import HelmError
 from tests.parity.words import Words
 
@@ -92,10 +92,6 @@ ONLY_BY_TAG = {
     "llava",
     "open_flamingo",
 }
-
-
-def built(spec: AdapterSpec) -> dict[str, Any]:
-    return dict(msgspec.json.decode(msgspec.json.encode(spec)))
 
 
 @pytest.mark.parametrize("name", [n for n in EXPANDERS if n not in ONLY_BY_TAG])
@@ -247,65 +243,10 @@ def instance(draw: st.DrawFn, number: int, split: str) -> Instance:
     )
 
 
-def theirs(helm: Helm, spec: AdapterSpec, pool: Any, window: Window) -> Any:
-    assert isinstance(window.tokenizer, Words)
-    limits = {
-        "vocabulary": window.tokenizer.vocabulary,
-        "prefix": "<s>" if window.has_prefix_token else "",
-        "max_request_length": window.max_request_length or 100_000,
-        "max_sequence_length": window.max_sequence_length
-        or window.max_request_length
-        or 100_000,
-        "max_total": window.max_sequence_and_generated_tokens_length,
-    }
-    given = [
-        {
-            "id": i.instance_id,
-            "input": i.input,
-            "split": i.split,
-            "references": [[r.text, list(r.tags)] for r in i.references],
-            "extra": i.extra,
-            "messages": [{"role": m.role, "content": m.content} for m in i.messages],
-        }
-        for i in pool
-    ]
-    return helm.ask({"spec": built(spec), "instances": given, "window": limits})
-
-
-def told(request: Request, spec: AdapterSpec, prefix: str = "") -> dict[str, Any]:
-    """Return a request of ours as HELM's state tells it."""
-    decoding = request.decoding
-    scored = request.score_start is not None
-    one_of = spec.method.startswith("multiple_choice_separate")
-    return {
-        "instance": request.instance_id,
-        "prompt": prefix + request.prompt,
-        "messages": [{"role": m.role, "content": m.content} for m in request.messages]
-        or None,
-        "reference_index": None
-        if request.reference_index < 0
-        else request.reference_index,
-        "mode": request.mode if one_of or spec.method == "ranking_binary" else None,
-        "trial": request.trial // spec.repeats,
-        "mapping": request.output_mapping or None,
-        "num_train_instances": request.num_train_instances,
-        "truncated": request.truncated,
-        "num_conditioning_tokens": request.num_conditioning_tokens,
-        "temperature": decoding.temperature,
-        "num_completions": decoding.num_completions,
-        "top_k_per_token": decoding.top_k_per_token,
-        "max_tokens": decoding.max_tokens,
-        "stop_sequences": list(decoding.stop_sequences),
-        "echo_prompt": scored,
-        "top_p": decoding.top_p,
-        "random": decoding.random or None,
-    }
-
-
 def compare(helm: Helm, spec: AdapterSpec, pool: Any, window: Window) -> int:
-    expected = theirs(helm, spec, pool, window)
-    made = adapt(pool, spec, window)
-    assert [told(r, spec) for r in made] == expected
+    case = case_of(spec, pool, window)
+    expected = helm.ask(case)
+    assert states(case) == expected
     return len(expected)
 
 
@@ -362,19 +303,7 @@ def test_windows_of_documents(helm: Helm, data: st.DataObject) -> None:
         has_prefix_token=prefix,
         max_sequence_length=length - data.draw(st.integers(0, int(not prefix))),
     )
-    windows_are_equal(helm, pool, window)
-
-
-def windows_are_equal(helm: Helm, pool: Any, window: Window) -> int:
-    spec = preset("language_modeling")
-    expected = theirs(helm, spec, pool, window)
-    made = adapt(pool, spec, window)
-    shown = [
-        told(r, spec, "<s>" if window.has_prefix_token and not r.request_index else "")
-        for r in made
-    ]
-    assert shown == expected
-    return len(shown)
+    compare(helm, preset("language_modeling"), pool, window)
 
 
 @pytest.mark.parametrize(
@@ -407,4 +336,5 @@ def test_a_document_of_five_thousand_tokens(
     text = "".join(f" {WORDS[n * n % len(WORDS)]}" for n in range(5000))
     assert len(words.encode(text)) == 5000
     pool = [Instance("id0", text, split="test")]
-    assert windows_are_equal(helm, pool, Window(words, **limits)) == count
+    window = Window(words, **limits)
+    assert compare(helm, preset("language_modeling"), pool, window) == count
