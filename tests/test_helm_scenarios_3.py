@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from helmsite import scenarios
@@ -296,6 +297,19 @@ def test_a_solution_without_a_box_is_counted(own: Path) -> None:
     assert len(after.instances) == len(before.instances) - 1
     assert after.skipped == {"no \\boxed{...} ends the solution": 1}
     assert len(load(COT, own).instances) == len(before.instances)
+
+
+def test_problems_may_come_as_the_hubs_parquet(own: Path) -> None:
+    before = load(ALGEBRA, own)
+    for folder in [*(own / "math/MATH").glob("*/*")]:
+        files = sorted(folder.iterdir())
+        table = pa.Table.from_pylist([json.loads(f.read_text("utf-8")) for f in files])
+        pq.write_table(table, folder / "0000.parquet")
+        for file in files:
+            file.unlink()
+    after = load(ALGEBRA, own)
+    assert rows(after) == rows(before)
+    assert after.data.sha256 != before.data.sha256
 
 
 def test_a_chain_of_thought_has_no_official_examples(made: Path) -> None:
