@@ -55,8 +55,15 @@ def _scenarios(place: Place) -> Listing:
 
 
 def _models(place: Place) -> Listing:
-    models = place.project().models.values()
-    rows = [(m.name, m.card.title, m.client, m.card.creator) for m in models]
+    from helmsite.config import known_cards
+
+    models = place.project().models
+    rows = [(m.name, m.card.title, m.client, m.card.creator) for m in models.values()]
+    rows += [
+        (name, card.title, "(facts only)", card.creator)
+        for name, card in sorted(known_cards().items())
+        if card.name == name and name not in models
+    ]
     return Listing(("name", "title", "client", "creator"), rows, [])
 
 
@@ -69,11 +76,12 @@ def _metrics(place: Place) -> Listing:
 
 
 def _suites(place: Place) -> Listing:
-    suites = place.project().suites.values()
+    project = place.project()
+    suites = [project.suite(name) for name in project.suite_names]
     rows = [
         (
             s.name,
-            f"{len(s.models)} models",
+            f"{len(s.models)} models" if s.models else "any models",
             f"{len(s.scenarios)} scenarios",
             s.description,
         )

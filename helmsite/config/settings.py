@@ -68,9 +68,14 @@ class Project(Record, frozen=True):
         folder = Path(self.root) / "scenarios"
         return (folder,) if folder.is_dir() else ()
 
+    @property
+    def suite_names(self) -> tuple[str, ...]:
+        """The names of the project's suites, then of the built-in ones."""
+        return tuple(dict.fromkeys([*self.suites, *builtin_names()]))
+
     def has_suite(self, name: str) -> bool:
         """Return whether there is a suite of a name, built-in ones included."""
-        return name in self.suites or name in builtin_names()
+        return name in self.suite_names
 
     def suite(self, name: str) -> Suite:
         """Return a suite by name.
@@ -80,7 +85,7 @@ class Project(Record, frozen=True):
         """
         found = self.suites.get(name) or builtin_suite(name)
         if found is None:
-            known = [*self.suites, *builtin_names()]
+            known = self.suite_names
             raise ConfigError(
                 [f"There is no suite {name!r}.{suggest(name, known)}"],
                 f"Suites: {', '.join(known)}. A suite is a file suites/<name>.yaml.",
