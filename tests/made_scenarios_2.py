@@ -258,6 +258,7 @@ def law(draws: random.Random) -> Iterator[tuple[str, bytes]]:
             }
             for _ in range(5)
         ]
+        rows[3]["citation_b"] = rows[3]["citation_a"]
         yield f"legal_support/{split}.jsonl", jsonl(rows)
     kinds = (
         "in/out grouping",

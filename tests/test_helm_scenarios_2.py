@@ -133,6 +133,8 @@ BAD: list[tuple[str, str, Change, str]] = [
     ("natural_qa:mode=closedbook", PAGE, packed(lines(lambda row: row["annotations"][0]["short_answers"][0].update(end_byte=9999), 0)), r"line 1: annotations, item 1: short_answers, item 1: the bytes \d+ to 9999 are not within the page"),
     ("natural_qa:mode=closedbook", PAGE, packed(lambda data: data[:-20]), r"nq-dev-01\.jsonl\.gz, line 5: malformed JSON"),
     ("natural_qa:mode=closedbook", PAGE, lambda data: data[:-20], r"nq-dev-01\.jsonl\.gz: cannot be read"),
+    ("natural_qa:mode=closedbook", PAGE, packed(lambda data: data.replace("naïve".encode(), b"na\xefve", 1)), r"nq-dev-01\.jsonl\.gz, line 1: malformed JSON|not UTF-8"),
+    ("msmarco:track=regular", "msmarco/passage_document.tsv", lambda data: b"9\t\xff\n" + data, r"passage_document\.tsv, line 1: not UTF-8"),
     ("news_qa", STORY, whole(lambda said: said["data"][2].pop("text")), r"v1\.json, row 3: there is no field 'text'"),
     ("news_qa", STORY, whole(lambda said: said["data"][0]["questions"][0]["consensus"].update(e=9999)), r"row 1: questions, item 1: consensus: the characters \d+ to 9999 are not within"),
     ("news_qa", STORY, whole(lambda said: said["data"][0]["questions"][0]["answers"][0].update(sourcerAnswers=[])), r"row 1: questions, item 1: answers, item 1: sourcerAnswers is empty"),
@@ -168,7 +170,7 @@ BAD: list[tuple[str, str, Change, str]] = [
     ("ice:subset=ja", "ice_scenario_pinned_file_order.json", swap("S2B-003", "S9B-003"), r"pinned order of ICE-JA/Corpus names texts that are not there"),
     ("ice:subset=can,gender=male", "ice/ICE-CAN/Headers/Spoken ICE-CAN metadata.xls", lambda _: b"no workbook", r"Spoken ICE-CAN metadata\.xls: no readable Excel workbook"),
     ("ice:subset=ja,gender=male", "ice/ICE-JA/Corpus/S1A-001.txt", bytes, r"gender of authors is not known for ja"),
-    ("legal_support", "legal_support/dev.jsonl", lines(lambda row: row.update(label="c")), r"dev\.jsonl, line 2: references: the answer 'c' \(letter\) is not one of the 2 choices"),
+    ("legal_support", "legal_support/dev.jsonl", lines(lambda row: row.update(label="c")), r"dev\.jsonl, line 2: references: .*citation_c"),
     ("legal_support", "legal_support/dev.jsonl", lines(lambda row: row.pop("citation_b") and None), r"dev\.jsonl, line 2: references: there is no field 'citation_b'"),
     ("lsat_qa", "lsat_qa/AR_TestData.json", whole(lambda said: said[1]["questions"][0].update(answer="F")), r"AR_TestData\.json, row 2: questions, item 1: the answer 'F' is none of A, B, C, D, E"),
     ("lsat_qa", "lsat_qa/AR_TestData.json", whole(lambda said: said[1]["questions"][0]["options"].insert(0, "")), r"row 2: questions, item 1: option A is empty"),
@@ -237,3 +239,17 @@ def test_tags_go_as_the_plain_expression_takes_them(pieces: list[str]) -> None:
 @pytest.mark.parametrize("text", ["<O>a</O>", "<O>", "</O>", "<ICE", "a><+_", "BBBa "])
 def test_marks_of_a_large_text_take_no_time(text: str) -> None:
     assert len(ice.without_marks(text * (10**6 // len(text)))) <= 10**6
+
+
+def test_a_document_of_ten_megabytes_is_cut_as_any_other(
+    data: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "data"
+    shutil.copytree(data, folder)
+    name = "cnn_dailymail/test/0000.jsonl"
+    change = lines(lambda row: row.update(article="word " * 2_000_000), 0)
+    (folder / name).write_bytes(change((data / name).read_bytes()))
+    found = [
+        i for i in load("summarization_cnndm", folder).instances if i.split == "test"
+    ]
+    assert found[0].input == " ".join(["word"] * 512)
