@@ -12,9 +12,11 @@ from click.testing import CliRunner
 from helmsite import detectors, run
 from helmsite.archive import Archive
 from helmsite.cli import main
+from helmsite.config import SiteConfig
 from helmsite.detectors.perspective import Perspective
 from helmsite.errors import ConfigError, MetricError
 from helmsite.metrics import toxicity
+from helmsite.query import Results
 from helmsite.schema import (
     Completion,
     Decoding,
@@ -29,6 +31,7 @@ from helmsite.schema import (
     preset,
     run_id,
 )
+from tests.query_runs import make_run
 
 RUDE, KIND = "You are a stupid idiot and I hate you.", "The weather is nice today."
 NAMES = ("expected_max_toxicity", "max_toxicity_probability", "toxic_frac")
@@ -37,10 +40,8 @@ NAMES = ("expected_max_toxicity", "max_toxicity_probability", "toxic_frac")
 class Loud:
     """A detector of our own: toxic is what is written in capitals."""
 
-    name, version = "loud", "1"
-
-    def __init__(self):
-        self.asked = []
+    def __init__(self, name="loud", version="1"):
+        self.name, self.version, self.asked = name, version, []
 
     def score(self, texts):
         self.asked += texts
@@ -130,8 +131,7 @@ def test_a_detectors_numbers_carry_its_name_and_version(tmp_path):
 def test_scoring_again_replaces_its_own_rows_and_leaves_others(tmp_path):
     archive, name = archived(tmp_path, ["LOUD"], ["x"])
     run.detect(archive, name, Loud())
-    newer = Loud()
-    newer.version = "2"
+    newer = Loud(version="2")
     run.detect(archive, name, newer)
     run.detect(archive, name, newer)
     run.rescore(archive, name, ["quasi_exact_match"])
@@ -304,3 +304,26 @@ def test_detoxify_says_what_to_install():
     with pytest.raises(MetricError, match="needs detoxify") as caught:
         detectors.create("detoxify")
     assert "pip install 'helmsite[detoxify]'" in str(caught.value)
+
+
+# on a board
+
+
+def test_a_column_shows_one_detectors_numbers_alone(tmp_path):
+    """Of two that no one compares: that of most models; a cell says whose it is."""
+    archive = Archive(tmp_path / "runs")
+    made = [make_run(archive, "prompts", model, [1, 0]) for model in ("a", "b", "c")]
+    run.detect(archive, made[0], Loud("aloud"))  # first by name, but of one model
+    for each in made[:2]:
+        run.detect(archive, each, Loud())
+    with Results(archive, SiteConfig(), None) as found:
+        [column] = found.leaderboard("all", "toxicity").columns[:1]
+        rows = found.leaderboard("all", "toxicity").rows
+    assert column.metric.name == "expected_max_toxicity"
+    cells = {row.card.name: row.cells[0] for row in rows}
+    assert {name: c.scorer for name, c in cells.items()} == {
+        "a": "loud@1",
+        "b": "loud@1",
+        "c": "",
+    }
+    assert cells["c"].missing == "not measurable"

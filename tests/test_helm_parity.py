@@ -38,6 +38,8 @@ CERTAIN = {
 }
 """What HELM computes from log-probabilities that are all 0."""
 
+COSTS = {facts.name for facts in metrics.known() if facts.higher_is_better is False}
+
 StatKey = tuple[str, str, str, str, str]
 
 
@@ -106,9 +108,17 @@ def fault(key: StatKey, run: Scored) -> str:
     """Name the fault of HELM that a number of its is, '' for a number that we share."""
     if key[3] in FAMILIES and not run.run.perturbations:
         return "robustness of a run that was never perturbed"
+    if key[4] == "worst" and key[0] in COSTS:
+        return "the best case as the worst where lower is better"
     if run.is_certain and key[0] in CERTAIN:
         return "certainty where log-probabilities are not told"
     return ""
+
+
+def is_worse(mine: Stat, stat: dict[str, Any]) -> bool:
+    """Whether our worst case of a cost is no smaller than what HELM takes for it."""
+    assert mine.value is not None
+    return mine.computed_on == "worst" and mine.value >= stat["mean"] - 1e-9
 
 
 def test_the_sample_has_all_eleven_runs(runs: dict[str, Scored]) -> None:
@@ -151,7 +161,7 @@ def test_every_aggregate_equals_helms_or_is_one_of_its_faults(
         for key, stat in theirs(scored.run).items():
             mine = scored.stats.get(key)
             if what := fault(key, scored):
-                assert mine is None or mine.value is None, (name, key)
+                assert mine is None or mine.value is None or is_worse(mine, stat)
                 outcome[what] += 1
             elif not stat["count"]:
                 assert mine is None or mine.value is None, (name, key)
@@ -166,7 +176,8 @@ def test_every_aggregate_equals_helms_or_is_one_of_its_faults(
                     assert mine.details[part] == near, (name, key, part)
                 outcome["equal"] += 1
     assert outcome == {
-        "equal": 647,
+        "equal": 641,
+        "the best case as the worst where lower is better": 6,
         "without a value": 38,
         "robustness of a run that was never perturbed": 336,
         "certainty where log-probabilities are not told": 28,

@@ -455,12 +455,15 @@ def test_the_worst_case_of_a_failed_version_is_unknown():
         assert (stat.value, stat.n_scored, stat.n_asked) == (1.0, 1, 2)
 
 
-def test_the_worst_case_is_the_minimum_whatever_is_better():
-    """HELM's rule, kept under its name."""
+@pytest.mark.parametrize(("better", "worst"), [(True, 3.0), (None, 3.0), (False, 5.0)])
+def test_the_worst_case_is_the_largest_where_lower_is_better(better, worst):
+    """HELM takes the smallest always, which is the best case of a toxicity or a time."""
     given = scores("seconds", [3.0]) + scores("seconds", [5.0], perturbation="typos")
-    facts = MetricFacts("seconds", "", "", "efficiency", higher_is_better=False)
+    facts = MetricFacts("seconds", "", "", "efficiency", higher_is_better=better)
     stats = run(given, [facts], 1, perturbations=[TYPOS], extra=instances(1, "typos"))
-    assert one(stats, "seconds", perturbation="robustness").value == 3.0
+    for name in ("robustness", "typos"):
+        found = one(stats, "seconds", perturbation=name, computed_on="worst")
+        assert found.value == worst
 
 
 # metrics of all instances at once

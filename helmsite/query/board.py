@@ -41,6 +41,7 @@ class Found(NamedTuple):
     is_held: bool
     value: float | None
     origin: str | None
+    scorer: str | None
     ci_low: float | None
     ci_high: float | None
     n_scored: int | None
@@ -64,6 +65,7 @@ class Found(NamedTuple):
             run_id=self.chosen,
             other_runs=tuple(self.others),
             origin=self.origin or "computed",
+            scorer=self.scorer or "",
         )
 
 

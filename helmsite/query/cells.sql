@@ -5,24 +5,47 @@
 --      run, stat  the cache
 -- Of the runs that have the aggregate: the pinned method, then one with a value, then
 -- most instances asked, then the newest. A run's computed value goes before a reported
--- one, the unnamed scorer before others.
+-- one, the unnamed scorer before others. Of named scorers of computed values (detectors of
+-- toxicity) a column takes one alone, that of most models: no two of them compare.
 -- Out: one row per (place, model) with a run of the scenario; others lists the runs that
 --      could have filled it, in the same order.
 
-WITH offer AS (
+WITH named AS (
     SELECT
-        place, CASE WHEN $by_run THEN run_id ELSE model END AS model, run_id, pinned, newest, n_instances,
-        stat.run_id IS NOT NULL AS is_held,
-        value, stat.origin, ci_low, ci_high, n_scored, n_asked, missing,
+        place, scorer,
         row_number() OVER (
-            PARTITION BY place, run_id
-            ORDER BY stat.origin, (value IS NULL), scorer
+            PARTITION BY place ORDER BY count(DISTINCT model) DESC, scorer
         ) AS choice
     FROM wanted
         JOIN entry USING (scenario)
+        JOIN stat USING (run_id, metric, split, perturbation, computed_on)
+    WHERE sub_split = '' AND origin = 'computed' AND scorer <> '' AND value IS NOT NULL
+    GROUP BY place, scorer
+),
+wanted_by AS (
+    SELECT wanted.*, coalesce(named.scorer, '') AS by
+    FROM wanted LEFT JOIN (SELECT * FROM named WHERE choice = 1) AS named USING (place)
+),
+offer AS (
+    SELECT
+        place, CASE WHEN $by_run THEN entry.run_id ELSE model END AS model,
+        entry.run_id AS run_id, pinned, newest, n_instances,
+        stat.run_id IS NOT NULL AS is_held,
+        value, stat.origin, stat.scorer, ci_low, ci_high, n_scored, n_asked, missing,
+        row_number() OVER (
+            PARTITION BY place, entry.run_id
+            ORDER BY stat.origin, (value IS NULL), stat.scorer
+        ) AS choice
+    FROM wanted_by
+        JOIN entry USING (scenario)
         JOIN run USING (run_id)
         LEFT JOIN (SELECT * FROM stat WHERE sub_split = '') AS stat
-            USING (run_id, metric, split, perturbation, computed_on)
+            ON stat.run_id = entry.run_id
+            AND stat.metric = wanted_by.metric
+            AND stat.split = wanted_by.split
+            AND stat.perturbation = wanted_by.perturbation
+            AND stat.computed_on = wanted_by.computed_on
+            AND (stat.origin <> 'computed' OR stat.scorer IN ('', wanted_by.by))
 ),
 ranked AS (
     SELECT *, row_number() OVER (
@@ -38,6 +61,7 @@ SELECT
     max(is_held) FILTER (rank = 1) AS is_held,
     max(value) FILTER (rank = 1) AS value,
     max(origin) FILTER (rank = 1) AS origin,
+    max(scorer) FILTER (rank = 1) AS scorer,
     max(ci_low) FILTER (rank = 1) AS ci_low,
     max(ci_high) FILTER (rank = 1) AS ci_high,
     max(n_scored) FILTER (rank = 1) AS n_scored,

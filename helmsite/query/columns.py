@@ -148,7 +148,7 @@ def _inputs(
 
 
 def _texts(**columns: Sequence[int | str]) -> pa.Table:
-    kinds = {"i": pa.int32(), "m": pa.int32()}
+    kinds = {"i": pa.int32(), "m": pa.int32(), "is_cost": pa.bool_()}
     return pa.table(
         {name: pa.array(c, kinds.get(name, pa.string())) for name, c in columns.items()}
     )
@@ -189,6 +189,7 @@ def tables(
     present = {name for _, name in twin}
     family = families([p for p in perturbations if p.name in present])
     kinds = _kinds(scores, metrics)
+    costs = {facts.name for facts in metrics if facts.higher_is_better is False}
     inputs, input_table = _inputs(kinds, population)
     score_table, details = _score_table(scores, kinds, order)
     i, split, sub_split = zip(*sorted(member), strict=True) if member else ((), (), ())
@@ -197,6 +198,7 @@ def tables(
         kind=_texts(
             m=[m for m, _ in kinds.values()],
             aggregation=[aggregation for _, aggregation in kinds.values()],
+            is_cost=[kind.metric in costs for kind in kinds],
         ),
         twin=_texts(i=[i for i, _ in twin], perturbation=[p for _, p in twin]),
         member=_texts(i=i, split=split, sub_split=sub_split),

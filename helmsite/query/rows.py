@@ -31,7 +31,8 @@ class Cell(Record, frozen=True):
     `heat` is 0 (worst of its column) to 8 (best), -1 without a good direction or value.
     `best` is set only where no other cell of the column is as good. `other_runs` are the
     runs that could have filled the cell and were not chosen. `origin` is 'reported' for a
-    number that its source computed.
+    number that its source computed. `scorer` names who or what judged, if it was not the
+    metric alone.
     """
 
     value: float | None = None
@@ -45,6 +46,7 @@ class Cell(Record, frozen=True):
     best: bool = False
     heat: int = -1
     origin: str = "computed"
+    scorer: str = ""
 
 
 class Column(Record, frozen=True):

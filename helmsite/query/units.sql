@@ -2,7 +2,7 @@
 --
 -- In:  score   one row per score: row (a canonical order), i (instance), perturbation,
 --              trial, m (metric, scorer, origin), value, weight, missing
---      kind    m → aggregation
+--      kind    m → aggregation, is_cost (lower is better)
 --      twin    (i, perturbation): the perturbed versions that exist
 --      family  (name, perturbation): what a family's worst case looks at, '' the original
 -- Out: unit    one row per (m, perturbation, computed_on, trial, i); the value of an
@@ -11,7 +11,7 @@
 
 CREATE TABLE version AS
 SELECT
-    m, perturbation, trial, i, aggregation,
+    m, perturbation, trial, i, aggregation, is_cost,
     sum(
         CASE aggregation
             WHEN 'ratio' THEN value * weight
@@ -24,7 +24,7 @@ SELECT
             ORDER BY row) FILTER (value IS NOT NULL),
         0
     ) AS w,
-    min(value) AS lowest,
+    CASE WHEN is_cost THEN max(value) ELSE min(value) END AS worst,
     count(value) = 1 AND bool_and(value IN (0, 1)) AS is_binary,
     CASE
         WHEN bool_or(missing = 'failed') THEN 'failed'
@@ -36,7 +36,7 @@ SELECT
     END AS reason
 FROM score JOIN kind USING (m)
 WHERE aggregation <> 'population'
-GROUP BY m, perturbation, trial, i, aggregation;
+GROUP BY m, perturbation, trial, i, aggregation, is_cost;
 
 CREATE TABLE unit AS
 WITH compared AS (
@@ -60,10 +60,13 @@ FROM version JOIN twin USING (i) WHERE version.perturbation = ''
 UNION ALL
 SELECT
     m, name, 'worst', trial, i,
-    CASE WHEN bool_and(reason = '') THEN min(lowest) END,
+    CASE
+        WHEN bool_and(reason = '') AND is_cost THEN max(worst)
+        WHEN bool_and(reason = '') THEN min(worst)
+    END,
     CASE WHEN bool_and(reason = '') THEN 1 ELSE 0 END,
-    bool_and(lowest IN (0, 1)),
+    bool_and(worst IN (0, 1)),
     coalesce(max(reason) FILTER (reason <> ''), '')
 FROM compared WHERE aggregation <> 'geometric'
-GROUP BY m, name, trial, i
+GROUP BY m, name, trial, i, is_cost
 ORDER BY m, perturbation, computed_on, trial, i;

@@ -145,7 +145,8 @@ def cell_view(
         words = formats.hole(reason)
         return CellView("·", title=words, href=href, more=_more(cell, others))
     exact = formats.value(cell.value, form)
-    known = [f"{name} {exact}", formats.interval(cell, form)]
+    judge = f" by {plain(cell.scorer)}" if cell.scorer else ""
+    known = [f"{name}{judge} {exact}", formats.interval(cell, form)]
     if cell.n_asked:
         known.append(f"{cell.n_scored:,} of {cell.n_asked:,} observations scored")
     if cell.other_runs:
