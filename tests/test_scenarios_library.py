@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from helmsite import scenarios
-from helmsite.scenarios.definition import Place
+from helmsite.scenarios.ahead import needs
 from helmsite.scenarios.reading import read_file
 
 if TYPE_CHECKING:
@@ -41,15 +41,18 @@ def named(found: Definition) -> Iterator[str]:
 
 
 def hosts(found: Definition) -> list[str]:
-    addresses = []
-    for where in found.source.files.values():
-        for place in where if isinstance(where, tuple) else (where,):
-            if isinstance(place, Place):
-                urls = (place.url,) if isinstance(place.url, str) else place.url
-                addresses += [url.split("/")[2] for url in urls if "/" in url]
-                addresses += [f"hub: {place.hf.repo}"] if place.hf else []
-                addresses += ["by hand"] if place.note and not place.url else []
-    return list(dict.fromkeys(addresses))
+    """Where the data comes from: hosts, datasets of the hub, or a person's own hand."""
+    if found.generator:
+        return []
+    named = []
+    for need in needs([found.name]):
+        if need.place.hf:
+            named.append(f"hub: {need.place.hf.repo}")
+        elif need.source:
+            named.append(need.source.split("/")[2])
+        elif need.place.note:
+            named.append("by hand")
+    return list(dict.fromkeys(named))
 
 
 def section(found: Definition) -> str:

@@ -15,6 +15,7 @@ from helmsite.errors import HelmsiteError, suggest
 COMMANDS = {
     "demo": "Run real models on six scenarios and build a site from the results.",
     "run": "Run a suite: ask the models, score the replies, archive everything.",
+    "fetch": "Download the data of scenarios ahead of a run.",
     "score": "Score archived runs again, without their models.",
     "aggregate": "Refresh the aggregates and print the leaderboards.",
     "build": "Build the static site from an archive.",

@@ -15,7 +15,9 @@ from helmsite.scenarios.templates import renderer
 from helmsite.schema import Record, yamlfile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+
+    from helmsite.scenarios.definition import Definition
 
 TEMPLATED = re.compile(r"\s*\(?\{\{.*?\}\}\)?")
 BUILTIN = Path(__file__).parent / "library"
@@ -28,6 +30,8 @@ class Entry(Record, frozen=True):
     title: str
     description: str
     parameters: tuple[str, ...]
+    groups: tuple[str, ...]
+    caution: str
     example: str
     place: str
     builtin: bool
@@ -100,10 +104,21 @@ def _entry(path: Path) -> Entry:
         title=title,
         description=definition.description,
         parameters=tuple(definition.parameters),
+        groups=_groups(definition, render),
+        caution=definition.caution.strip(),
         example=parameters.entry(definition.name, example),
         place=str(path),
         builtin=path.parent == BUILTIN,
     )
+
+
+def _groups(definition: Definition, render: Callable[[str], str]) -> tuple[str, ...]:
+    """Return the groups whose names do not hang on a parameter that must be given."""
+    found = []
+    for group in definition.groups:
+        with suppress(ScenarioError):
+            found.append(render(group))
+    return tuple(group for group in found if "<" not in group)
 
 
 def _files(search: Sequence[Path]) -> Iterator[Path]:

@@ -1,0 +1,201 @@
+"""`helmsite fetch`: download the data of scenarios ahead of a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from helmsite.cli.options import one_line, place, size, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from types import TracebackType
+    from typing import Self
+
+    from rich.progress import TaskID
+
+    from helmsite.cli.options import Place
+    from helmsite.config import Project
+    from helmsite.scenarios.ahead import Need
+
+BY_HAND = "to be put here by hand"
+
+
+@click.command()
+@click.argument("what", nargs=-1, metavar="[SUITE | SCENARIO | ENTRY]...")
+@click.option("--all", "everything", is_flag=True, help="The data of every scenario.")
+@click.option(
+    "-g",
+    "--group",
+    "groups",
+    multiple=True,
+    help="Scenarios of this group (repeatable).",
+)
+@click.option(
+    "-n", "--dry-run", is_flag=True, help="Say what is needed; fetch nothing."
+)
+@place
+def command(
+    place: Place,
+    what: tuple[str, ...],
+    everything: bool,
+    groups: tuple[str, ...],
+    dry_run: bool,
+) -> None:
+    """Download the data of scenarios, so that runs need no network.
+
+    A SCENARIO's name stands for all of its sub-scenarios (mmlu: every subject); an ENTRY
+    is written as in a suite. What is here already is left as it is.
+
+    Exit code: 0 all data is here, 2 some of it could not be had.
+    """
+    from helmsite.errors import ConfigError, HelmsiteError
+    from helmsite.fetching import Fetcher
+    from helmsite.scenarios.ahead import needs
+
+    project = place.project()
+    entries = [
+        *_entries(project, what),
+        *_chosen(project, groups, everything=everything),
+    ]
+    if not entries:
+        raise ConfigError(
+            ["Which data?"],
+            "Name a suite or scenarios (`helmsite ls scenarios`), or type --all.",
+        )
+    failed = 0
+    told: set[str] = set()
+    with Bar() as bar:
+        fetcher = Fetcher(progress=bar.told)
+        for need in needs(
+            entries, project.scenario_folders, project.data_folders, fetcher
+        ):
+            _say_licence(need, told)
+            if need.is_here or dry_run:
+                _say_need(need)
+                continue
+            try:
+                path = need.fetch()
+            except HelmsiteError as error:
+                failed += not need.place.optional
+                _say_failure(need, error)
+            else:
+                click.echo(one_line(f"  {need.place.path}  {_amount(path)}  fetched"))
+    if failed:
+        click.echo(f"{failed} could not be had.", err=True)
+        raise SystemExit(2)
+
+
+class Bar:
+    """How far downloads are, on a terminal."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            DownloadColumn,
+            Progress,
+            TextColumn,
+            TransferSpeedColumn,
+        )
+
+        self._console = Console(stderr=True)
+        self._bar = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            DownloadColumn(),
+            TransferSpeedColumn(),
+            console=self._console,
+            transient=True,
+        )
+        self._tasks: dict[str, TaskID] = {}
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._console.is_terminal:
+            self._bar.stop()
+
+    def told(self, name: str, done: int, total: int | None) -> None:
+        """Show how much of a file is here."""
+        if not self._console.is_terminal:
+            return
+        if name not in self._tasks:
+            self._tasks[name] = self._bar.add_task(one_line(name), total=total)
+        self._bar.update(self._tasks[name], completed=done, total=total)
+        if done == total:
+            self._bar.remove_task(self._tasks.pop(name))
+
+
+def _entries(project: Project, what: Sequence[str]) -> Iterable[str]:
+    """Yield the scenarios of suites, names and run entries as HELM writes them."""
+    from helmsite.run.definitions import Definitions
+    from helmsite.schema.entries import read_entry
+
+    known = Definitions(project)
+    for word in what:
+        suite = project.suite(word) if project.has_suite(word) else None
+        for entry in [e.scenario for e in suite.scenarios] if suite else [word]:
+            name = read_entry(entry).scenario.partition(":")[0]
+            yield read_entry(entry, known.parameters(name)).scenario
+
+
+def _chosen(
+    project: Project, groups: Sequence[str], *, everything: bool
+) -> Iterable[str]:
+    """Yield the names of all scenarios, or of those of some groups."""
+    from helmsite import scenarios
+    from helmsite.errors import ConfigError, suggest
+
+    if not (groups or everything):
+        return []
+    entries = scenarios.listing(project.scenario_folders).entries
+    if everything:
+        return [entry.name for entry in entries]
+    known = {group for entry in entries for group in (*entry.groups, entry.name)}
+    for group in groups:
+        if group not in known:
+            raise ConfigError(
+                [f"There is no group {group!r}.{suggest(group, known)}"],
+                f"Groups: {', '.join(sorted(known))}.",
+            )
+    return [e.name for e in entries if {*e.groups, e.name} & set(groups)]
+
+
+def _say_licence(need: Need, told: set[str]) -> None:
+    chosen = need.chosen
+    name, said = chosen.name.partition(":")[0], chosen.definition
+    key = f"{name} {said.title} {said.licence}"
+    if key in told:
+        return
+    told.add(key)
+    hidden = ", instances are never published" if said.publication != "full" else ""
+    click.echo(one_line(f"{name}: licence {said.licence or 'not stated'}{hidden}"))
+
+
+def _say_need(need: Need) -> None:
+    here = "here" if need.is_here else need.source or BY_HAND
+    about = f"  {need.place.size}" if need.place.size else ""
+    click.echo(one_line(f"  {need.place.path}{about}  {here}"))
+
+
+def _say_failure(need: Need, error: Exception) -> None:
+    optional = " (the scenario does without)" if need.place.optional else ""
+    click.echo(visible(f"  {need.place.path}{optional}: {error}"), err=True)
+
+
+def _amount(path: object) -> str:
+    from pathlib import Path
+
+    found = Path(str(path))
+    files = [found] if found.is_file() else [p for p in found.rglob("*") if p.is_file()]
+    return size(sum(file.stat().st_size for file in files))
