@@ -181,7 +181,7 @@ def _people(wanted: str, known: Mapping[tuple[str, str], list[str]]) -> list[str
 
 
 DIALECT = Kind(
-    title="Dialect, {prob}",
+    title="Dialect (p = {prob})",
     description="Words of Standard American English are, with probability {prob}, replaced by variants of African American English, in references too.",
     make=dialect,
     parameters=Dialect,
@@ -189,7 +189,7 @@ DIALECT = Kind(
     lists=("dialect",),
 )
 GENDER = Kind(
-    title="Gender, {mode}, {prob}",
+    title="Gender {mode} (p = {prob})",
     description="The {mode} for {source_class} people are, with probability {prob}, replaced by those for {target_class} people, in references too.",
     make=gender,
     parameters=Genders,
@@ -197,7 +197,7 @@ GENDER = Kind(
     lists=("gender",),
 )
 PERSON_NAME = Kind(
-    title="Person names, {prob}",
+    title="Person names (p = {prob})",
     description="Names of people ({source_class}) are, with probability {prob}, replaced by others ({target_class}), the same ones everywhere in an instance and its references.",
     make=person_name,
     parameters=PersonNames,

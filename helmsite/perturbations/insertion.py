@@ -77,21 +77,21 @@ def filler_words(parameters: FillerWords, fillers: Sequence[Sequence[str]]) -> R
 
 
 EXTRA_SPACE = Kind(
-    title="Extra space, {num_spaces}",
+    title="Extra space ({num_spaces})",
     description="Each space becomes {num_spaces} spaces.",
     make=lambda p: of_input(lambda text, _: text.replace(" ", " " * p.num_spaces)),
     parameters=ExtraSpace,
     robustness=True,
 )
 SPACE = Kind(
-    title="Space, {max_spaces}",
+    title="Space (up to {max_spaces})",
     description="Each run of spaces becomes one to {max_spaces} spaces.",
     make=lambda p: of_input(lambda text, rng: spaced(text, p.max_spaces, rng)),
     parameters=Space,
     robustness=True,
 )
 FILLER_WORDS = Kind(
-    title="Filler words, {insert_prob}",
+    title="Filler words (p = {insert_prob})",
     description="Before each word stands, with probability {insert_prob}, a filler such as “perhaps” or “you know”.",
     make=filler_words,
     parameters=FillerWords,
@@ -99,7 +99,7 @@ FILLER_WORDS = Kind(
     lists=("fillers",),
 )
 STYLE = Kind(
-    title="Style, {suffix}",
+    title="Style: {suffix}",
     description="A comma and “{suffix}” follow the input.",
     make=lambda p: of_input(lambda text, _: f"{text}, {p.suffix}"),
     parameters=Style,

@@ -108,7 +108,7 @@ LOWERCASE = Kind(
     robustness=True,
 )
 TYPOS = Kind(
-    title="Typos, {prob}",
+    title="Typos (p = {prob})",
     description="Each letter a to z is, with probability {prob}, replaced by a neighbour on a QWERTY keyboard.",
     make=typos,
     parameters=Probable,
@@ -116,7 +116,7 @@ TYPOS = Kind(
     lists=("keyboard",),
 )
 MISSPELLINGS = Kind(
-    title="Misspellings, {prob}",
+    title="Misspellings (p = {prob})",
     description="Each word that is often misspelt is, with probability {prob}, replaced by one of its common misspellings.",
     make=lambda parameters, words: of_input(misspelt(parameters.prob, words)),
     parameters=Probable,

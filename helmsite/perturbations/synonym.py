@@ -128,7 +128,7 @@ def _lines(path: Path) -> list[str]:
 
 
 SYNONYM = Kind(
-    title="Synonyms, {prob}",
+    title="Synonyms (p = {prob})",
     description="Each verb, noun, adverb and adjective is, with probability {prob}, replaced by a synonym of WordNet.",
     make=synonym,
     parameters=Probable,
