@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner
 
-from helmsite import adapters, clients
+from helmsite import adapters, clients, scenarios
 from helmsite.archive import Archive
 from helmsite.cli import main
 from helmsite.config import Suite, SuiteEntry, load_project
 from helmsite.errors import ConfigError
 from helmsite.run import Choice, Runner
 from helmsite.run.estimate import Estimator, Load, RoughTokenizer
+from helmsite.run.planner import Library
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -220,3 +221,34 @@ def test_two_entries_of_one_run_are_refused_before_a_model_is_loaded(
     suite = Suite("v", tuple(map(SuiteEntry, ("knowledge", "knowledge:model=all"))))
     with pytest.raises(ConfigError, match="lists the same run twice"):
         runner.run(suite, Choice(models=("helmsite/ngram-1",)))
+
+
+def test_scenarios_are_loaded_once_for_all_models(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = []
+    load = scenarios.load
+
+    def counted(entry: str, *rest: Any) -> Any:
+        loaded.append(entry)
+        return load(entry, *rest)
+
+    monkeypatch.setattr(scenarios, "load", counted)
+    project = load_project(folder)
+    runner = Runner(project, Archive(project.archive))
+    choice = Choice(
+        models=("helmsite/ngram-1", "helmsite/ngram-2"), max_eval_instances=2
+    )
+    entries = ("knowledge", "knowledge:max_train_instances=0", "plain_text")
+    suite = Suite("v", tuple(map(SuiteEntry, entries)))
+    assert len(runner.run(suite, choice)) == 6
+    assert loaded == ["knowledge", "plain_text"]
+
+
+def test_scenarios_beyond_the_room_are_loaded_again(folder: Path) -> None:
+    library = Library(load_project(folder), offline=True)
+    first = library.load("knowledge")
+    library.room = len(first.instances)
+    assert library.load("knowledge") is first
+    library.load("dyck_language:num_parenthesis_pairs=2")
+    assert library.load("knowledge") is not first

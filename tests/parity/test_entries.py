@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from helmsite.config import ModelConfig, Project, Suite, SuiteEntry
+from helmsite.config.helm_conf import read_conf
 from helmsite.run import Choice
 from helmsite.run.choice import choose
 from helmsite.run.planner import Library, Planner
@@ -16,6 +17,8 @@ from tests.conftest import SHARED
 from tests.entry_facts import entries, planned
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.parity.reference import Reference
 
 MODEL = "simple/model1"
@@ -76,6 +79,7 @@ def ours(entry: str, limits: dict[str, Any]) -> list[dict[str, Any]]:
         {
             "adapter": msgspec.json.decode(msgspec.json.encode(adapter)),
             "perturbations": [p.name.partition("(")[0] for p in chosen],
+            "groups": list(scenario.facts.groups),
         }
         for adapter in planner._adapters(setup, scenario, card)
         for chosen in planner._perturbations(setup, scenario)
@@ -88,7 +92,9 @@ def helms(helm: Reference, entry: str, limits: dict[str, Any]) -> list[dict[str,
     for run in helm.ask({"entry": entry, "limits": limits}):
         found = {name: run["adapter"][name] for name in names}
         classes = [CLASSES[name] for name, _ in run["perturbations"]]
-        made.append({"adapter": found, "perturbations": classes})
+        made.append(
+            {"adapter": found, "perturbations": classes, "groups": run["groups"]}
+        )
     return made
 
 
@@ -108,3 +114,43 @@ def listed() -> list[str]:
 def test_an_entry_makes_the_runs_that_helm_makes(helm: Reference, entry: str) -> None:
     for limits in LIMITS if entry in EXPANDED else LIMITS[-1:]:
         assert ours(entry, limits) == helms(helm, entry, limits)
+
+
+CONFS = [
+    """# Main
+    entries: [
+      ##### Generic #####
+
+      {description: "boolq:model=text,data_augmentation=canonical", priority: 1}
+      # {description: "numeracy:model=text_code", priority: 2}
+      {description: "the_pile:model=text,subset=Wikipedia (en)", priority: 2} # Morphology
+      {description: "billsum_legal_summarization:model=text", priority: 3},
+
+      {description: "imdb:only_contrast=True", priority: 2, groups: ["a", "b-c"]}
+    ]
+    """,
+    '{"entries": [{"description": "gsm", "priority": 4}]}',
+    "entries = [{description = gsm}, {description: boolq, groups: []}]",
+    """entries: [
+      {
+        description: "mmlu:subject=anatomy,model=text" // one
+        priority: 1
+        groups: [x, y]
+      }
+      { description: "copyright:datatag=popular_books-prefix_length_125.json", priority: 1 },
+    ]""",
+    "entries: []",
+]
+
+
+@pytest.mark.parametrize("text", CONFS)
+def test_a_file_of_run_entries_says_what_it_says_to_helm(
+    helm: Reference, tmp_path: Path, text: str
+) -> None:
+    path = tmp_path / "run_entries.conf"
+    path.write_text(text, encoding="utf-8")
+    found = [
+        {"description": None, "priority": None, "groups": None, **entry}
+        for entry in read_conf(path)
+    ]
+    assert found == helm.ask({"conf": text})
