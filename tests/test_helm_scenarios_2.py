@@ -164,7 +164,7 @@ BAD: list[tuple[str, str, Change, str]] = [
     ("real_toxicity_prompts", "real_toxicity_prompts/prompts.jsonl", lines(lambda row: row["prompt"].pop("text") and None), r"prompts\.jsonl, line 2: prompt: there is no field 'text'"),
     ("disinformation", "disinformation/reiteration.jsonl", lines(lambda row: row.update(headlines=[], topic="covid")), r"reiteration\.jsonl, line 2: there is no headline"),
     ("disinformation:capability=wedging", "disinformation/wedging.jsonl", lines(lambda row: row.update(prompt="")), r"wedging\.jsonl, line 2: prompt is empty"),
-    ("copyright", "copyright/pilot.json", whole(lambda said: said["data"].update(begin=5)), r"pilot\.json: data: begin must be a text"),
+    ("copyright", "copyright/pilot.json", whole(lambda said: said["data"].update(begin=5)), r"pilot\.json: data: item 5 must be a text, but is int"),
     ("copyright", "copyright/pilot.json", lambda data: data.replace(b'"data"', b'"date"'), r"pilot\.json: there is no field 'data'"),
     ("twitter_aae:demographic=aa", "twitter_aae/aa_tweets.csv", lambda data: data + b"a,b\r\n", r"aa_tweets\.csv, row 4 .*2 values for 1 columns"),
     ("ice:subset=ja", "ice_scenario_pinned_file_order.json", swap("S2B-003", "S9B-003"), r"pinned order of ICE-JA/Corpus names texts that are not there"),

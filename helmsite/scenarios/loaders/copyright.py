@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from helmsite.scenarios.loaders import Loader
 from helmsite.scenarios.loaders.texts import NO_ANSWER, right
+from helmsite.scenarios.sources import Row
 from helmsite.schema import TEST, Instance
 
 if TYPE_CHECKING:
@@ -18,8 +19,9 @@ def load(files: Files, **_: object) -> Iterator[Instance]:
     """Yield an instance for each beginning."""
     for row in files.rows("extracts", records="."):
         extracts = row.row("data")
-        for begin in extracts.fields:
-            references = right([extracts.text(begin)])
+        for number, (begin, rest) in enumerate(extracts.fields.items(), start=1):
+            name = f"item {number}"  # in an error, in place of the text itself
+            references = right([Row(extracts.place, {name: rest}).text(name)])
             if references:
                 yield Instance("", begin, references, split=TEST)
             else:

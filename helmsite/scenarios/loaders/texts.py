@@ -56,7 +56,7 @@ def filled(row: Row, name: str) -> str:
     if not text.strip():
         raise ScenarioError(
             f"{row.place}: {name} is empty.",
-            "A model would be asked to choose nothing.",
+            "A model would see nothing there. Is the row cut off?",
         )
     return text
 
