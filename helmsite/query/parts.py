@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 from msgspec import structs
 
+from helmsite.query import disparity
 from helmsite.query.index import newest
 from helmsite.query.rows import Cell, Part
 from helmsite.query.sql import query
@@ -57,6 +58,7 @@ def completed(
     and what was right.
     """
     page = structs.replace(page, parts=parts(page, held))
+    page = structs.replace(page, gaps=disparity.of_scenario(page))
     for run in sorted(page.runs, key=lambda r: -newest(r.manifest)):
         files = archive.run(run.manifest.run_id)
         first = files.first_reply()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from helmsite.query import disparity
 from helmsite.query.rows import RunPage
 from helmsite.query.views import first_request, instance_views
 from helmsite.schema import preset
@@ -32,11 +33,13 @@ class Reader:
         """
         manifest = summary.manifest
         run = self._places.open(manifest.run_id, manifest)
+        stats = tuple(run.stats())
         return RunPage(
             summary=summary,
-            stats=tuple(run.stats()),
+            stats=stats,
             defaults=preset(manifest.spec.adapter.method),
             example=first_request(run),
+            gaps=disparity.of_run(stats, manifest.metrics),
         )
 
     def instances(self, run_id: str) -> Iterator[InstanceView]:

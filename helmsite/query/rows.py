@@ -141,11 +141,34 @@ class Part(Record, frozen=True):
     cells: tuple[Cell, ...]
 
 
+class Gap(Record, frozen=True):
+    """How far a run's best group of a dimension is ahead of its worst one.
+
+    `dimension` is that of attributes, '' for sub-splits. `value` is positive whatever
+    direction is good; its interval is of these two groups, though they were chosen for
+    being the ends of `groups`: with many groups some gap is to be expected by chance.
+    """
+
+    metric: str
+    scorer: str = ""
+    origin: str = "computed"
+    split: str = ""
+    higher: bool = True
+    dimension: str = ""
+    best: str = ""
+    worst: str = ""
+    value: float = 0.0
+    ci_low: float | None = None
+    ci_high: float | None = None
+    groups: int = 0
+    run_id: str = ""
+
+
 class ScenarioPage(Record, frozen=True):
     """One scenario: every model under every metric of it, each row from one run.
 
-    `parts` are its splits and, within each, its sub-splits and attributes. The example
-    has its completion, its instance and its run where they are known.
+    `parts` are its splits and, within each, its sub-splits and attributes; `gaps` are
+    between the groups of each run, in the main metric. The example has its completion, its instance and its run where they are known.
     """
 
     facts: ScenarioFacts
@@ -158,6 +181,7 @@ class ScenarioPage(Record, frozen=True):
     example_instance: Instance | None = None
     example_run: str = ""
     parts: tuple[Part, ...] = ()
+    gaps: tuple[Gap, ...] = ()
 
 
 class ModelResult(Record, frozen=True):
@@ -178,12 +202,13 @@ class ModelPage(Record, frozen=True):
 
 
 class RunPage(Record, frozen=True):
-    """One run: what was run and every aggregate of it."""
+    """One run: what was run, every aggregate of it and the gaps between its groups."""
 
     summary: RunSummary
     stats: tuple[Stat, ...]
     defaults: AdapterSpec
     example: Request | None = None
+    gaps: tuple[Gap, ...] = ()
 
 
 class ReplyView(Record, frozen=True):
