@@ -84,11 +84,14 @@ class Shared:
     instances of a trial: as far as the prompts of a sample have a common beginning. The
     own part begins with the last occurrence of the instance's input behind its prefix,
     in there if possible; where that is not found, at the last line break that all share.
+    In a ranking it begins with the document that is asked about.
     0 with a single instance of unknown form.
     """
 
     def __init__(self, adapter: AdapterSpec, sample: Sequence[Reply]) -> None:
         self._prefix = adapter.input_prefix
+        ranks = adapter.method == "ranking_binary"
+        self._before_document = adapter.reference_prefix if ranks else None
         prompts: dict[int, list[str]] = {}
         owners: dict[int, set[str]] = {}
         for reply in sample:
@@ -103,7 +106,10 @@ class Shared:
 
     def own_start(self, request: Request, instance: Instance) -> int:
         """Return the code-point offset of the own part in a request's prompt."""
-        prompt = request.prompt
+        prompt, index = request.prompt, request.reference_index
+        if self._before_document is not None and 0 <= index < len(instance.references):
+            document = self._before_document + instance.references[index].text
+            return max(prompt.rfind(document), 0)
         common = self._common.get(request.trial)
         if common is None:
             limit = len(prompt)

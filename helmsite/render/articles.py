@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 REFERENCE = 2_000
 CORRECT = (CORRECT_TAG,)
+RANKING = "ranking_binary"
+BEGINNING = 60
 NOTHING = Clip(Markup(), 0)
 UNKEPT = ReplyBlock("Completion", NOTHING, (), (), error="no reply is kept")
 
@@ -214,7 +216,7 @@ class Articles:
         asked = bool(request.messages) and request.messages == of.instance.messages
         told = request.messages and not asked
         return RequestBlock(
-            label=_label(request) if len(trial.requests) > 1 else "",
+            label=self._label(request, of.instance) if len(trial.requests) > 1 else "",
             prompt=self._prompts.view(view, self._above),
             replies=tuple([self._reply(r, view, of, as_in) for r in view.replies])
             or (UNKEPT,),
@@ -223,6 +225,19 @@ class Articles:
             asked=asked,
             file=self._sent(request.messages) if request.messages else "",
         )
+
+    def _label(self, request: Request, of: Instance) -> str:
+        parts = [] if request.mode == "original" else [plain(request.mode)]
+        index = request.reference_index
+        if index >= 0 and self._method == RANKING:
+            known = of.references[index].text if index < len(of.references) else ""
+            begins = known[:BEGINNING] + ("…" if len(known) > BEGINNING else "")
+            parts.append(plain(f"document {index + 1}: {begins}"))
+        elif index >= 0:
+            parts.append(f"option {index + 1}")
+        if request.request_index > 0 or not parts:
+            parts.append(f"part {request.request_index + 1}")
+        return ", ".join(parts)
 
     def _sent(self, messages: Sequence[Message]) -> str:
         """Return the file of messages that a page cannot hold, else ''."""
@@ -330,15 +345,6 @@ def _only(trial: TrialView, separate: bool) -> str:
     given = any(q.request.score_start is not None for q in trial.requests)
     word = "Given continuation" if given else "Completion"
     return word if sum([len(q.replies) for q in trial.requests]) == 1 else f"{word}s"
-
-
-def _label(request: Request) -> str:
-    parts = [] if request.mode == "original" else [plain(request.mode)]
-    if request.reference_index >= 0:
-        parts.append(f"option {request.reference_index + 1}")
-    if request.request_index > 0 or not parts:
-        parts.append(f"part {request.request_index + 1}")
-    return ", ".join(parts)
 
 
 def _facts(reply: ReplyView, given: bool, drawn: int | None) -> tuple[str, ...]:

@@ -239,6 +239,8 @@ def _seeds(adapter: AdapterSpec) -> str:
             if adapter.sample_train
             else "in-context examples: none (consecutive slices)"
         )
+    if adapter.repeats > 1:
+        told.append(f"repeats of a request: 1 to {adapter.repeats - 1}, the first none")
     if adapter.max_eval_instances is not None:
         told.append("choice of instances: 0")
     return "; ".join(told)

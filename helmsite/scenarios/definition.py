@@ -150,6 +150,7 @@ class Definition(Record, frozen=True):
     skip: tuple[SkipRule, ...] = ()
     split: SplitRule = SplitRule()
     input: str = ""
+    messages: str = ""
     references: References = References()
     allow_no_correct: bool = False
     sub_split: str = ""

@@ -12,7 +12,7 @@ from helmsite.errors import ScenarioError
 from helmsite.scenarios import splits
 from helmsite.scenarios.sandbox import Sandbox
 from helmsite.scenarios.templates import PARAMETERS, ROW, Template, as_text, say
-from helmsite.schema import CORRECT_TAG, Instance, Reference
+from helmsite.schema import CORRECT_TAG, Instance, Message, Reference
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -142,6 +142,8 @@ class Maker:
         seen = self.variables(row)
         with _at(row, "input"):
             text = self.template(said.input).text(seen)
+        with _at(row, "messages"):
+            messages = self._messages(seen)
         with _at(row, "references"):
             references = self._references(seen)
         with _at(row, "sub_split"):
@@ -157,8 +159,21 @@ class Maker:
             split=split,
             sub_split=sub_split,
             attributes=attributes,
+            messages=messages,
             extra=extra,
         )
+
+    def _messages(self, seen: Mapping[str, Any]) -> tuple[Message, ...]:
+        if not self.definition.messages:
+            return ()
+        said = self.template(self.definition.messages).value(seen)
+        listed = said if isinstance(said, list) else [said]
+        if not listed or not all(map(_is_message, listed)):
+            raise ScenarioError(
+                f"a conversation is a list of {{role, content}}, both texts, but it is {say(said)}.",
+                'Write it like messages: "{{ turns }}", turns being a column of such a list.',
+            )
+        return tuple(Message(m["role"], m["content"]) for m in listed)
 
     def _references(self, seen: Mapping[str, Any]) -> tuple[Reference, ...]:
         form = self.definition.references
@@ -212,6 +227,11 @@ class Maker:
             return [self.template(text).value(seen) for text in form]
         value = self.template(form).value(seen)
         return value if isinstance(value, list) else [value]
+
+
+def _is_message(value: Any) -> bool:
+    is_exact = isinstance(value, dict) and set(value) == {"role", "content"}
+    return is_exact and all(isinstance(text, str) for text in value.values())
 
 
 def _positions(answer: Any, form: str, choices: Sequence[str]) -> list[int]:
