@@ -418,6 +418,67 @@ def shipped(name: str) -> list[Instance]:
     ]
 
 
+THINKING = structs.replace(
+    preset(
+        "multiple_choice_joint_chain_of_thought",
+        input_noun="Question",
+        output_noun="Answer",
+    ),
+    chain_of_thought_prefix="Let us think. ",
+    chain_of_thought_suffix=" The answer is ",
+)
+RANKED = [
+    Instance(
+        "id0",
+        "when is high tide",
+        (
+            Reference("A tide comes twice a day.", ("correct",)),
+            Reference("The harbour was built in 1880."),
+        ),
+        split="train",
+    ),
+    Instance(
+        "id1",
+        "what do gulls eat",
+        (Reference("Gulls eat fish and eggs.", ("correct",)),),
+        split="test",
+    ),
+]
+
+
+def thinking(knowledge: list[Instance]) -> list[Instance]:
+    """Return the frog, with a thought, as the only example."""
+    frog = next(i for i in knowledge if "young frog" in i.input)
+    said = {"chain_of_thought": "Frogs lay eggs, and tadpoles hatch from them."}
+    asked = [i for i in knowledge if i.split != "train"]
+    return [structs.replace(frog, extra=said), *asked]
+
+
+def test_a_thought_that_is_no_text_is_told() -> None:
+    wrong = [make(0, "x"), make(1, "x"), make(2, "x", split="test")]
+    wrong[0] = structs.replace(wrong[0], extra={"chain_of_thought": ["a"]})
+    with pytest.raises(AdapterError, match="chain of thought of instance id0"):
+        adapt(wrong, THINKING, NO_LIMIT)
+
+
+def test_a_chat_needs_messages() -> None:
+    with pytest.raises(AdapterError, match="Instance id0 has no messages"):
+        adapt([make(0, split="test")], preset("chat"), NO_LIMIT)
+
+
+def test_repeats_are_trials_with_seeds_of_their_own() -> None:
+    spec = structs.replace(
+        GENERATION, max_train_instances=1, num_train_trials=2, num_trials=3, random="7"
+    )
+    pool = [make(n, "x") for n in range(9)] + [make(9, split="test")]
+    made = adapt(pool, spec, NO_LIMIT)
+    assert [r.trial for r in made] == list(range(6))
+    assert [r.decoding.random for r in made] == ["7", "1", "2"] * 2
+    assert len({r.prompt for r in made[:3]}) == len({r.prompt for r in made[3:]}) == 1
+    assert len({r.example_ids for r in made}) == 2
+    assert len({r.key for r in made}) == 6
+
+
 def test_the_prompts_of_the_docs_are_those_that_are_made() -> None:
     docs = Path(__file__).parents[1] / "docs" / "adapters.md"
     blocks = re.findall(r"```text\n(.*?)\n```", docs.read_text("utf-8"), re.DOTALL)
@@ -440,7 +501,9 @@ def test_the_prompts_of_the_docs_are_those_that_are_made() -> None:
     made = [
         adapt(short, structs.replace(generation, max_train_instances=2), NO_LIMIT)[0],
         adapt(knowledge, structs.replace(joint, max_train_instances=2), NO_LIMIT)[0],
+        adapt(thinking(knowledge), THINKING, NO_LIMIT)[0],
         *adapt(knowledge, calibrated, NO_LIMIT)[:2],
+        adapt(RANKED, preset("ranking_binary"), NO_LIMIT)[0],
     ]
     text = "The ferry was late again. On the jetty a boy was counting gulls."
     spec = preset("language_modeling")
