@@ -271,7 +271,7 @@ def test_of_a_private_scenario_the_examples_read_what_is_offered(
     with Results(archive, config, None) as results:
         build(results, out, config, downloads=_downloads(archive))
     names = {p.name for p in (out / "data" / "runs").rglob("*.*")}
-    assert names == {"run.json", "stats.parquet"}
+    assert names == {"run.json", "scores.parquet", "stats.parquet"}
     page = (out / "data" / "index.html").read_text(encoding="utf-8")
     for title, language, code in examples(page):
         place = tmp_path if title == "From the archive" else out

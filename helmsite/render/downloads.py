@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from helmsite.render.names import SAFE
+from helmsite.render.output import open_regular
 from helmsite.render.record import Mark
 from helmsite.render.text import plain
 
@@ -18,6 +21,9 @@ if TYPE_CHECKING:
     from helmsite.schema import Manifest
 
 AGGREGATES = {"stats"}
+VERDICTS = "scores"
+TEXTS = {"text": "", "details": "{}"}
+"""Columns of the verdicts that may quote a completion, and what stands there instead."""
 
 
 def write_tables(
@@ -27,14 +33,18 @@ def write_tables(
 
     A table is offered where it is a file of its own with the size and SHA-256 that the
     manifest names; anything else (a link, a changed file) is left out with a warning.
-    run.json is written from the manifest. Of a scenario whose aggregates alone may be
-    published, no other table is offered.
+    run.json is written from the manifest. Of a scenario whose texts may not be published,
+    the aggregates are offered, and the verdicts without the texts that they quote.
     """
     addresses, warnings = [f"{folder}/run.json"], []
     writer.write(addresses[0], run_json(manifest))
     for source in sorted(allowed(manifest, sources)):
         address, facts = f"{folder}/{source.stem}.parquet", manifest.files[source.stem]
-        problem = writer.copy(address, source, Mark(facts.bytes, facts.sha256))
+        mark = Mark(facts.bytes, facts.sha256)
+        if is_public(manifest) or source.stem in AGGREGATES:
+            problem = writer.copy(address, source, mark)
+        else:
+            problem = _write_verdicts(address, source, mark, writer)
         if problem:
             warnings.append(
                 f"{plain(source.name)} of run {plain(manifest.run_id)} is not "
@@ -45,14 +55,43 @@ def write_tables(
     return tuple(addresses), tuple(warnings)
 
 
+def is_public(manifest: Manifest) -> bool:
+    """Return whether the texts of a run's scenario may be published."""
+    return manifest.scenario.publication == "full"
+
+
+def _write_verdicts(address: str, source: Path, mark: Mark, writer: Writer) -> str:
+    """Write a table of scores without any text; return '' or why it is not written."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        opened = open_regular(source)
+        if opened is None:
+            return "it is a link or no regular file"
+        with opened:
+            data = opened.read(mark.size + 1)
+    except OSError as error:
+        return f"it cannot be read ({error.strerror})"
+    if Mark(len(data), hashlib.sha256(data).hexdigest()) != mark:
+        return "it is not the file that the manifest names"
+    table = pq.read_table(pa.BufferReader(data))
+    for name, nothing in TEXTS.items():
+        column = table.column_names.index(name)
+        blank = pa.array([nothing] * table.num_rows, table.schema.field(name).type)
+        table = table.set_column(column, table.schema.field(name), blank)
+    made = io.BytesIO()
+    pq.write_table(table, made, compression="zstd")
+    writer.write(address, made.getvalue())
+    return ""
+
+
 def allowed(manifest: Manifest, sources: Iterable[Path]) -> Iterator[Path]:
     """Yield the tables of a run that may be published."""
     for source in sources:
         of_run = source.suffix == ".parquet" and source.stem in manifest.files
         of_run = of_run and bool(SAFE.fullmatch(source.stem))
-        if of_run and (
-            manifest.scenario.publication == "full" or source.stem in AGGREGATES
-        ):
+        if of_run and (is_public(manifest) or source.stem in {*AGGREGATES, VERDICTS}):
             yield source
 
 

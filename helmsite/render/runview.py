@@ -28,7 +28,9 @@ WITHHELD = (
     "Only aggregates of this scenario are published: its instances, prompts and "
     "completions stay in the archive."
 )
+LICENSED = "Its licence does not let them be shown: {}."
 KEPT_BACK = "not published: only aggregates of this scenario are"
+BLANKED = "published without the texts that were judged"
 
 
 def frame(manifest: Manifest, frames: Frames, page: int | None = None) -> Frame:
@@ -93,7 +95,7 @@ def run(
             for number, (first, last) in enumerate(pages, 1)
         ),
         index="index.js" if pages else "",
-        withheld=WITHHELD if withheld else "",
+        withheld=_withheld(manifest) if withheld else "",
         status=manifest.status,
         ended=sentences.ended(page.summary),
         asked=tuple(_asked(manifest)),
@@ -102,12 +104,19 @@ def run(
     )
 
 
+def _withheld(manifest: Manifest) -> str:
+    licence = manifest.scenario.licence
+    why = f" {LICENSED.format(plain(licence))}" if licence else ""
+    return f"{WITHHELD}{why}"
+
+
 def _files(manifest: Manifest, path: str, offered: Sequence[str]) -> Iterable[FileLine]:
     """Yield a run's files: what they hold, and the address of those on offer."""
     known = {address.rsplit("/", 1)[-1]: address for address in offered}
     for stem, facts in sorted(manifest.files.items()):
         name = f"{stem}.parquet"
         private = manifest.scenario.publication == "aggregates" and stem != "stats"
+        kept_back = BLANKED if name in known and private else KEPT_BACK
         yield FileLine(
             name=plain(name),
             href=link(path, known.get(name, "")),
@@ -115,7 +124,7 @@ def _files(manifest: Manifest, path: str, offered: Sequence[str]) -> Iterable[Fi
             bytes=facts.bytes,
             rows=facts.rows,
             sha256=plain(facts.sha256),
-            note=KEPT_BACK if private else "",
+            note=kept_back if private else "",
         )
     if "run.json" in known:
         yield FileLine("run.json", link(path, known["run.json"]), note="the manifest")
