@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
 from helmsite import registry
+from helmsite.cli import main
 from helmsite.errors import ConfigError
 from helmsite.perturbations import (
     KINDS,
@@ -33,13 +37,21 @@ from helmsite.perturbations import (
 from helmsite.perturbations.kinds import of_input
 from helmsite.perturbations.presets import LEFT_OUT
 from helmsite.schema import Instance
+from tests.file_server import Answer, serving
 from tests.perturbation_texts import (
+    DIALECT,
+    NAMES,
     PARTS,
     SYNONYM_TEXTS,
     shared_lists,
     write_lists,
     write_synonyms,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.file_server import Server
 
 DOCS = Path(__file__).parents[1] / "docs" / "perturbations.md"
 
@@ -251,6 +263,69 @@ def test_what_is_lacking_can_be_fetched_by_address(tmp_path: Path) -> None:
     assert all(f.direct and f.source.startswith("https://") for f in found)
     write_lists(tmp_path)
     assert lacking(resolve(["canonical"], words)) == []
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    yield from serving()
+
+
+def test_fetch_brings_the_lists_of_suites_entries_and_presets(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("HELMSITE_OFFLINE", "0")
+    (tmp_path / "helmsite.toml").touch()
+    (tmp_path / "suites").mkdir()
+    suite = (
+        "scenarios:\n- {scenario: knowledge, perturbations: ['dialect(prob=0.1)']}\n"
+    )
+    (tmp_path / "suites/own.yaml").write_text(suite)
+    for name, content in (
+        ("dialect", json.dumps(DIALECT).encode()),
+        ("person_names", NAMES.encode()),
+    ):
+        facts = wordlists.INDEX[name]
+        server.answers[f"/{facts.file}"] = Answer(content)
+        here = structs.replace(facts, source=f"{server.url}/{facts.file}")
+        monkeypatch.setitem(wordlists.INDEX, name, here)
+
+    def fetch(*words: str) -> str:
+        made = CliRunner().invoke(main, ["fetch", "-p", str(tmp_path), *words])
+        assert made.exit_code == 0, made.output
+        return made.output
+
+    assert f"{server.url}/SAE" in fetch("own", "--dry-run")
+    assert lacking(resolve(["fairness"]))[0].file == "SAE_to_AAVE_mapping.json"
+    assert "data use agreement" in fetch("own")
+    assert [facts.file for facts in lacking(resolve(["fairness"]))] == [
+        "person_names.txt"
+    ]
+    # What is here is not fetched again.
+    told = fetch("knowledge:data_augmentation=canonical", "--perturbation", "fairness")
+    assert told.count("person_names.txt") == 2
+    assert "SAE_to_AAVE" not in told
+    require(resolve(["canonical"]))
+    assert changed_by("dialect(prob=1.0)", " the ") in {" da ", " tha "}
+
+
+def changed_by(name: str, text: str) -> str:
+    return perturb([Instance("id1", text, split="test")], resolve([name]))[-1].input
+
+
+def test_fetch_says_what_could_not_be_had(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("HELMSITE_OFFLINE", "1")
+    (tmp_path / "helmsite.toml").touch()
+    words = ["fetch", "-p", str(tmp_path), "--perturbation", "synonym"]
+    made = CliRunner().invoke(main, words)
+    assert made.exit_code == 2
+    assert (
+        "wordnet_synonyms.json is not here and the network is forbidden" in made.output
+    )
+    assert "put here by hand (https://raw.githubusercontent.com/nltk" in made.output
 
 
 def test_lists_are_searched_in_order(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from helmsite.cli.options import Place
     from helmsite.config import Project
+    from helmsite.fetching import Fetcher
     from helmsite.scenarios.ahead import Need
 
 BY_HAND = "to be put here by hand"
@@ -33,6 +34,13 @@ BY_HAND = "to be put here by hand"
     help="Scenarios of this group (repeatable).",
 )
 @click.option(
+    "--perturbation",
+    "perturbed",
+    multiple=True,
+    metavar="NAME",
+    help="The word lists of this preset or perturbation (repeatable).",
+)
+@click.option(
     "-n", "--dry-run", is_flag=True, help="Say what is needed; fetch nothing."
 )
 @place
@@ -41,9 +49,10 @@ def command(
     what: tuple[str, ...],
     everything: bool,
     groups: tuple[str, ...],
+    perturbed: tuple[str, ...],
     dry_run: bool,
 ) -> None:
-    """Download the data of scenarios, so that runs need no network.
+    """Download the data of scenarios and word lists, so that runs need no network.
 
     A SCENARIO's name stands for all of its sub-scenarios (mmlu: every subject); an ENTRY
     is written as in a suite. What is here already is left as it is.
@@ -59,11 +68,12 @@ def command(
         *_entries(project, what),
         *_chosen(project, groups, everything=everything),
     ]
-    if not entries:
+    if not (entries or perturbed):
         raise ConfigError(
             ["Which data?"],
             "Name a suite or scenarios (`helmsite ls scenarios`), or type --all.",
         )
+    chosen = [*perturbed, *_perturbations(project, what)]
     failed = 0
     told: set[str] = set()
     with Bar() as bar:
@@ -82,6 +92,7 @@ def command(
                 _say_failure(need, error)
             else:
                 click.echo(one_line(f"  {need.place.path}  {_amount(path)}  fetched"))
+        failed += _fetch_lists(project, chosen, fetcher, dry_run=dry_run)
     if failed:
         click.echo(f"{failed} could not be had.", err=True)
         raise SystemExit(2)
@@ -169,6 +180,55 @@ def _chosen(
                 f"Groups: {', '.join(sorted(known))}.",
             )
     return [e.name for e in entries if {*e.groups, e.name} & set(groups)]
+
+
+def _perturbations(project: Project, what: Sequence[str]) -> Iterable[str]:
+    """Yield the perturbations that suites and run entries name."""
+    from helmsite import perturbations
+    from helmsite.schema.entries import read_entry
+
+    for word in what:
+        suite = project.suite(word) if project.has_suite(word) else None
+        if suite:
+            yield from suite.perturbations or ()
+        for entry in suite.scenarios if suite else ():
+            yield from entry.perturbations or ()
+        for text in [e.scenario for e in suite.scenarios] if suite else [word]:
+            if preset := read_entry(text).augmentation:
+                yield from (
+                    n for of in perturbations.variants(preset).values() for n in of
+                )
+
+
+def _fetch_lists(
+    project: Project, names: Sequence[str], fetcher: Fetcher, *, dry_run: bool
+) -> int:
+    """Fetch the word lists that perturbations lack; return how many could not be had."""
+    from pathlib import Path
+
+    from helmsite import perturbations
+    from helmsite.errors import HelmsiteError
+
+    own = Path(project.root) / "data"
+    folders = perturbations.places((own, *project.data_folders))
+    words = perturbations.WordLists(perturbations.find_in(folders), folders[-1])
+    failed = 0
+    for facts in perturbations.lacking(perturbations.resolve(names, words)):
+        click.echo(one_line(f"{facts.file}: licence {facts.licence}"))
+        if dry_run or not facts.direct:
+            how = facts.source if facts.direct else f"{BY_HAND} ({facts.source})"
+            click.echo(one_line(f"  {facts.file}  {how}"))
+            failed += not (dry_run or facts.direct)
+            continue
+        try:
+            fetcher.fetch([facts.source], folders[-1] / facts.file)
+        except HelmsiteError as error:
+            failed += 1
+            click.echo(visible(f"  {facts.file}: {error}"), err=True)
+        else:
+            amount = _amount(folders[-1] / facts.file)
+            click.echo(one_line(f"  {facts.file}  {amount}  fetched"))
+    return failed
 
 
 def _say_licence(need: Need, told: set[str]) -> None:

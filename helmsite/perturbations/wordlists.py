@@ -133,10 +133,12 @@ class WordLists:
 
     def _how_to_get(self, name: str) -> str:
         facts = INDEX[name]
+        command = "`helmsite fetch` with the same suite or entry gets it. By hand: "
         return (
-            f"The word list {facts.file} is not here. Download it from {facts.source} "
-            f"and save it as {self._put / facts.file}. It is {facts.what}. "
-            f"Licence: {facts.licence}. Without it there is {_WITHOUT}."
+            f"The word list {facts.file} is not here. {command if facts.direct else ''}"
+            f"Download it from {facts.source} and save it as {self._put / facts.file}. "
+            f"It is {facts.what}. Licence: {facts.licence}. "
+            f"Without it there is {_WITHOUT}."
         )
 
 
