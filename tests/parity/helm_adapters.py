@@ -4,6 +4,7 @@ A case is one of
     {"spec": settings, "expand": [name, value], "scenario": name} → [[label, settings], ...]
     {"spec": settings, "tags": [tag, ...], "scenario": name}      → settings
     {"spec": settings, "instances": [...], "window": {...}}       → [request state, ...]
+    {"pattern": output_mapping_pattern, "text": completion}       → the answer in it
 Settings are those of helmsite's AdapterSpec. A window has a `vocabulary` (words of
 tests/parity/words.py), `prefix` and the limits of HELM's window service.
 """
@@ -19,6 +20,9 @@ from helm.benchmark.adaptation.adapter_spec import (  # type: ignore[import-not-
 )
 from helm.benchmark.adaptation.adapters.adapter_factory import (  # type: ignore[import-not-found]
     AdapterFactory,
+)
+from helm.benchmark.metrics.evaluate_reference_metrics import (  # type: ignore[import-not-found]
+    _apply_output_mapping_pattern,
 )
 from helm.benchmark.model_deployment_registry import (  # type: ignore[import-not-found]
     ClientSpec,
@@ -208,6 +212,8 @@ def state(made: Any) -> dict[str, Any]:
 
 
 def answer(case: dict[str, Any]) -> Any:
+    if "pattern" in case:
+        return _apply_output_mapping_pattern(case["pattern"], case["text"])
     if "expand" in case:
         return expanded(case)
     return of_tags(case) if "tags" in case else states(case)

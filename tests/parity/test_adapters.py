@@ -12,6 +12,7 @@ from msgspec import structs
 
 from helmsite.adapters import Window
 from helmsite.errors import ConfigError
+from helmsite.metrics.case import extract
 from helmsite.schema import (
     AdapterSpec,
     Instance,
@@ -338,3 +339,26 @@ def test_a_document_of_five_thousand_tokens(
     pool = [Instance("id0", text, split="test")]
     window = Window(words, **limits)
     assert compare(helm, preset("language_modeling"), pool, window) == count
+
+
+PATTERNS = [
+    r"(?<=[Aa]nswer is )(A|B)",
+    r"[A-D]",
+    r"answer: *([a-d])?",
+    r"^\s*(\w)(\w)",
+    r"(?i)\b(yes|no)\b",
+    r"B*",
+]
+
+
+@many
+@given(
+    pattern=st.sampled_from(PATTERNS),
+    text=st.lists(
+        st.sampled_from(["The answer is A", "answer: c", "B", "\n", " ", "Yes,", "é"]),
+        max_size=5,
+    ).map("".join),
+)
+def test_answers_that_a_pattern_finds(helm: Helm, pattern: str, text: str) -> None:
+    expected = helm.ask({"pattern": pattern, "text": text})
+    assert extract(pattern, text) == (expected or "")
