@@ -167,12 +167,13 @@ class Archive:
         scores: Iterable[Score],
         stats: Iterable[Stat],
         metrics: Sequence[MetricFacts],
+        warnings: Sequence[str] = (),
     ) -> Manifest:
         """Put new scores and stats in place of a run's old ones; return its manifest.
 
         A metric of the rows that is not among `metrics` keeps the facts that the run has
-        of it. Written as scores, stats, run.json: a mismatch in those alone means that
-        this was interrupted, and to score again.
+        of it; `warnings`, if any, take the place of the run's. Scores, stats, run.json:
+        a mismatch in those alone means that this was interrupted, and to score again.
 
         Raises:
             ArchiveError: no such run, a row that cannot be stored, a full disk, ...
@@ -184,8 +185,8 @@ class Archive:
         missing = named - {m.name for m in metrics}
         kept = [m for m in entry.manifest.metrics if m.name in missing]
         ids = self.table(run_id, "instances", ["instance_id", "perturbation"])
-        pairs = zip(*(c.to_pylist() for c in ids.columns), strict=True)
-        rank = {pair: place for place, pair in enumerate(pairs)}
+        columns = (c.to_pylist() for c in ids.columns)
+        rank = {pair: i for i, pair in enumerate(zip(*columns, strict=True))}
         with staging.folder(self._store, run_id) as stage:
             self._begin(run_id)
             first, second = stage / "scores.parquet", stage / "stats.parquet"
@@ -194,14 +195,14 @@ class Archive:
             final = structs.replace(
                 entry.manifest,
                 metrics=(*metrics, *kept),
+                warnings=tuple(warnings or entry.manifest.warnings),
                 counts=structs.replace(entry.manifest.counts, scored=scored),
                 files={**entry.manifest.files, **files},
             )
-            for file in (first, second):
+            last = stage / layout.MANIFEST
+            last.write_bytes(manifests.encode(final))
+            for file in (first, second, last):
                 self._store.put(file, f"{entry.path}/{file.name}")
-            staged = stage / layout.MANIFEST
-            staged.write_bytes(manifests.encode(final))
-            self._store.put(staged, f"{entry.path}/{layout.MANIFEST}")
             staging.clear(stage)
             self._enter(run_entry(final, entry.path), run_id)
         return final

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from helmsite.archive import Archive
     from helmsite.config import Project
+    from helmsite.metrics import Sandbox
     from helmsite.query import Results
 
 BLANKS = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
@@ -133,3 +134,17 @@ def _is_hidden(character: str) -> bool:
         or "\ufe00" <= character <= "\ufe0d"
         or "\U000e0000" <= character <= "\U000e0fff"
     )
+
+
+allow_code = click.option(
+    "--allow-code-execution",
+    is_flag=True,
+    help="Run the programs that models write, in a sandbox, to score them.",
+)
+
+
+def sandbox(*, allow_code_execution: bool) -> Sandbox | None:
+    """Return the sandbox for programs of models, None where they may not be run."""
+    from helmsite.metrics import Sandbox
+
+    return Sandbox() if allow_code_execution else None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from helmsite.cli.options import one_line, place, visible
+from helmsite.cli.options import allow_code, one_line, place, sandbox, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -57,6 +57,12 @@ def part(function: Callable[..., Any]) -> Callable[..., Any]:
         metavar="N",
         help="Choose the in-context examples N times.",
     )
+    @click.option(
+        "--accept-cautions",
+        multiple=True,
+        metavar="NAME",
+        help="Run this scenario in spite of its caution (repeatable; all: every one).",
+    )
     @click.pass_context
     def wrapped(ctx: click.Context, /, **given: Any) -> Any:
         from helmsite.run import Choice
@@ -99,6 +105,7 @@ def part(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--offline", is_flag=True, help="Fetch no data; say what is missing instead."
 )
+@allow_code
 @click.option("-n", "--dry-run", is_flag=True, help="Say what would run; ask nothing.")
 @part
 @place
@@ -112,6 +119,7 @@ def command(  # noqa: PLR0913 - one for each option
     workers: int,
     skip_missing: bool,
     offline: bool,
+    allow_code_execution: bool,
     dry_run: bool,
 ) -> None:
     """Run SUITE, or run entries: ask the models, score the replies, archive all.
@@ -124,6 +132,8 @@ def command(  # noqa: PLR0913 - one for each option
 
     Exit code: 0 all runs complete, 6 some requests failed, else an error.
     """
+    from msgspec import structs
+
     from helmsite.cli.progress import Reporter
     from helmsite.executors import LocalExecutor
     from helmsite.run import Runner
@@ -139,9 +149,10 @@ def command(  # noqa: PLR0913 - one for each option
             reporter,
             skip_missing=skip_missing,
             offline=offline or dry_run or None,
+            sandbox=sandbox(allow_code_execution=allow_code_execution),
         )
         if dry_run:
-            _dry_run(runner, suite, choice)
+            _dry_run(runner, suite, structs.replace(choice, accept_cautions=("all",)))
             return
         make_runs(runner, reporter, suite, choice)
     if reporter.partial:

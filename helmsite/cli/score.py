@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from helmsite.cli.options import one_line, place
+from helmsite.cli.options import allow_code, one_line, place, sandbox
 from helmsite.errors import MetricError
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, dir_okay=False),
     help="Import people's ratings from this CSV file.",
 )
+@allow_code
 @place
 def command(
     place: Place,
@@ -43,6 +44,8 @@ def command(
     extra: tuple[str, ...],
     detector: str | None,
     ratings: Path | None,
+    *,
+    allow_code_execution: bool,
 ) -> None:
     """Score RUNS (default: all) again, without calling any model."""
     from helmsite import run
@@ -60,7 +63,8 @@ def command(
         return
     chosen = runs or tuple(m.run_id for m in archive.manifests())
     if not detector or rest:
-        _show(run.rescore(archive, run_id, rest) for run_id in chosen)
+        runner = sandbox(allow_code_execution=allow_code_execution)
+        _show(run.rescore(archive, run_id, rest, runner) for run_id in chosen)
     if detector:
         _detect(archive, chosen, detector, all_runs=not runs)
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from helmsite.errors import MetricError
-from helmsite.metrics.case import Case, Exchange
+from helmsite.metrics.case import Case, Exchange, UnmeasurableError
+from helmsite.metrics.code import NOTE, notes, runs_code
 from helmsite.metrics.kinds import (
     CaseMetric,
     Measure,
@@ -25,6 +26,7 @@ from helmsite.metrics.kinds import (
     text_metric,
 )
 from helmsite.metrics.names import REGISTRY, applicable, load, require
+from helmsite.metrics.sandbox import Limits, Sandbox
 from helmsite.metrics.scoring import score
 from helmsite.schema import PopulationMetric
 
@@ -34,23 +36,29 @@ if TYPE_CHECKING:
     from helmsite.schema import MetricFacts
 
 __all__ = [
+    "NOTE",
     "Case",
     "CaseMetric",
     "Exchange",
+    "Limits",
     "Measure",
     "RequestMetric",
+    "Sandbox",
     "ShownPopulation",
     "TextMetric",
+    "UnmeasurableError",
     "applicable",
     "case_metric",
     "is_known",
     "known",
+    "notes",
     "pooled_metric",
     "population",
     "population_metric",
     "request_metric",
     "require",
     "resolve",
+    "runs_code",
     "score",
     "text_metric",
 ]

@@ -11,10 +11,15 @@ from helmsite.schema import expressions
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from helmsite.metrics.sandbox import Sandbox
     from helmsite.schema import AdapterSpec, Completion, Instance, ModelCard, Request
 
 
 PATIENCE = 10
+
+
+class UnmeasurableError(Exception):
+    """A metric has no value for a reason that its row should tell."""
 
 
 class UnparsedError(Exception):
@@ -62,7 +67,7 @@ class Case:
 
     In language modelling each window of a document is a case of its own. The exchanges
     are in the order of mode, request_index and reference_index; there is at least one.
-    `card` is what is told of the model.
+    `card` is what is told of the model; `sandbox` runs programs, if that is allowed.
     """
 
     instance: Instance
@@ -70,6 +75,7 @@ class Case:
     exchanges: tuple[Exchange, ...]
     extractor: Extractor = field(default_factory=Extractor, compare=False)
     card: ModelCard | None = None
+    sandbox: Sandbox | None = field(default=None, compare=False)
 
     @property
     def first(self) -> Completion:

@@ -57,6 +57,10 @@ BUILTIN = {
     "rouge_l": f"{_HOME}.overlap:rouge_l",
     "bleu_1": f"{_HOME}.overlap:bleu_1",
     "bleu_4": f"{_HOME}.overlap:bleu_4",
+    "code_eval_acc": f"{_HOME}.code:correctness",
+    "pass": f"{_HOME}.code:passing",
+    "test_avg": f"{_HOME}.code:test_avg",
+    "strict_acc": f"{_HOME}.code:strict_acc",
     **dict.fromkeys(RANKING, f"{_HOME}.ranking:measure"),
     "exact_set_match": f"{_HOME}.sets:exact_set_match",
     "iou_set_match": f"{_HOME}.sets:iou_set_match",
@@ -122,6 +126,8 @@ REGISTRY = Registry("metric", BUILTIN)
 MAKERS = {
     r"(?:RR|NDCG|Recall|Success)@[1-9]\d*(?: \(topk=[1-9]\d*\))?": f"{_HOME}.ranking:measure",
     r"ref\d+_rank": f"{_HOME}.ranking:reference_rank",
+    r"code_eval_acc@[1-9]\d*": f"{_HOME}.code:correctness",
+    r"pass@[1-9]\d*": f"{_HOME}.code:passing",
     r"classification_(?:macro|micro|weighted)_(?:f1|precision|recall)(?::labels=.+)?": f"{_HOME}.classification:measure",
 }
 """Names beyond the table that follow a pattern, and what makes a metric of such a name."""
@@ -178,6 +184,7 @@ COSTS = (
 )
 SEPARATE = ("exact_match", "predicted_index", "max_prob")
 SEPARATE_ALONE = ("predicted_index",)
+AT_K = ("code_eval_acc", "pass")
 SEPARATE_RULES = {"exact_match": f"{_HOME}.choice:exact_match"}
 
 
@@ -336,6 +343,8 @@ def at_k(names: Iterable[str], num_outputs: int) -> list[str]:
     found: list[str] = []
     for name in names:
         found.append(name)
-        if not completions_of(name) and isinstance(load(name), TextMetric):
+        if not completions_of(name) and (
+            name in AT_K or isinstance(load(name), TextMetric)
+        ):
             found.append(f"{name}@{num_outputs}")
     return list(dict.fromkeys(found))

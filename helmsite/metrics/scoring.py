@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from msgspec import structs
 
 from helmsite.errors import MetricError
-from helmsite.metrics.case import Case, Exchange, Extractor, UnparsedError
+from helmsite.metrics.case import (
+    Case,
+    Exchange,
+    Extractor,
+    UnmeasurableError,
+    UnparsedError,
+)
 from helmsite.metrics.choice import expected_requests
 from helmsite.metrics.kinds import (
     Measure,
@@ -23,6 +29,7 @@ from helmsite.schema import TRAIN, PopulationMetric, Score, expressions
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from helmsite.metrics.sandbox import Sandbox
     from helmsite.schema import AdapterSpec, Completion, Instance, ModelCard, Reply
 
     TrialKey = tuple[str, str, int]
@@ -48,6 +55,7 @@ class Shared(NamedTuple):
     adapter: AdapterSpec
     extractor: Extractor
     card: ModelCard | None
+    sandbox: Sandbox | None
 
 
 class Slot(NamedTuple):
@@ -66,6 +74,7 @@ def score(
     adapter: AdapterSpec,
     metrics: Sequence[str],
     card: ModelCard | None = None,
+    sandbox: Sandbox | None = None,
 ) -> list[Score]:
     """Return every instance's scores: in the order of instances, trials and metrics.
 
@@ -77,7 +86,8 @@ def score(
     instances are left out unless the adapter evaluates them. Metrics of all instances
     at once have rows only where they have something to show for each. Log-probabilities
     of answers that are 0 throughout the run count as unknown: a model that is certain of
-    every token of every answer is one that does not tell.
+    every token of every answer is one that does not tell. Programs that a model wrote
+    are run in the `sandbox`; without one, metrics that run them are not measurable.
 
     Raises:
         MetricError: an unknown metric, or a reply that belongs to no instance.
@@ -88,7 +98,7 @@ def score(
             f"output_mapping_pattern {pattern!r} {wrong}.",
             "Correct it in the adapter; group 1, or else the whole match, is the letter.",
         )
-    shared = Shared(adapter, Extractor(), card)
+    shared = Shared(adapter, Extractor(), card, sandbox)
     rules = [r for name in metrics for r in _rules(name, adapter)]
     answers = _by_trial(instances, _told(list(replies)))
     trials = sorted({*range(adapter.all_trials), *(key[2] for key in answers)})
@@ -232,11 +242,10 @@ def _absent(
 
 def _rows(slot: Slot, shared: Shared, rules: Sequence[Rule]) -> Iterator[Score]:
     """Yield one score per rule that judges this slot."""
-    adapter, extractor, card = shared
-    windows = adapter.method == LANGUAGE_MODELING and bool(slot.exchanges)
+    windows = shared.adapter.method == LANGUAGE_MODELING and bool(slot.exchanges)
     case = None
     if not slot.absent:
-        case = Case(slot.instance, adapter, slot.exchanges, extractor, card)
+        case = Case(slot.instance, shared.adapter, slot.exchanges, *shared[1:])
     if windows:
         rules = [rule for rule in rules if rule.whole == (slot.request_index < 0)]
     for rule in rules:
@@ -246,6 +255,9 @@ def _rows(slot: Slot, shared: Shared, rules: Sequence[Rule]) -> Iterator[Score]:
             yield structs.replace(
                 _row(slot, rule.name, None), missing="unparsed", details=LATE
             )
+        except UnmeasurableError as error:
+            row = _row(slot, rule.name, None)
+            yield structs.replace(row, details={"reason": str(error)})
         else:
             yield _row(slot, rule.name, measure)
 

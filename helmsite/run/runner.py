@@ -36,7 +36,7 @@ class Runner:
 
     With `skip_missing`, entries whose data is not there are left out; `missing` says
     which those were, and why. `offline` forbids to fetch data; None does as the
-    environment says.
+    environment says. Programs that models write are run in the `sandbox`, if there is one.
     """
 
     project: Project
@@ -45,6 +45,7 @@ class Runner:
     observer: Observer = field(default_factory=Silent)
     skip_missing: bool = False
     offline: bool | None = None
+    sandbox: metrics.Sandbox | None = None
 
     def __post_init__(self) -> None:
         self.library = Library(self.project, self.offline)
@@ -88,7 +89,7 @@ class Runner:
         if old is not None and old.status == "complete":
             missing = set(plan.metrics) - {m.name for m in old.metrics}
             if missing:
-                old = rescore(self.archive, plan.run_id, plan.metrics)
+                old = rescore(self.archive, plan.run_id, plan.metrics, self.sandbox)
             self.archive.discard_journal(plan.run_id)
             self.observer.finished(plan, old, made=False)
             return old
@@ -150,6 +151,7 @@ class Runner:
             plan.adapter,
             plan.metrics,
             About(plan.scenario.facts.name, perturbed, plan.model.card),
+            self.sandbox,
         )
         failures = sum(failed(work.known[r.key]) for r in work.requests)
         started = [c.started_at for k in work.known.values() for c in k if c.started_at]
@@ -175,7 +177,10 @@ class Runner:
                 started_at=min(started, default=None),
                 finished_at=time.time(),
             ),
-            warnings=_warnings(work, failures),
+            warnings=(
+                *_warnings(work, failures),
+                *metrics.notes(plan.metrics, self.sandbox),
+            ),
         )
         return self.archive.write_run(manifest, work.instances, replies, scores, stats)
 

@@ -36,9 +36,10 @@ def verdicts(
     adapter: AdapterSpec,
     names: Sequence[str],
     about: About,
+    sandbox: metrics.Sandbox | None = None,
 ) -> tuple[list[Score], list[Stat]]:
     """Return the scores of replies and the aggregates of those scores."""
-    scores = metrics.score(instances, replies, adapter, names, about.card)
+    scores = metrics.score(instances, replies, adapter, names, about.card, sandbox)
     stats = query.summarise(
         instances,
         scores,
@@ -50,8 +51,16 @@ def verdicts(
     return scores, stats
 
 
-def rescore(archive: Archive, run_id: str, extra: Sequence[str] = ()) -> Manifest:
+def rescore(
+    archive: Archive,
+    run_id: str,
+    extra: Sequence[str] = (),
+    sandbox: metrics.Sandbox | None = None,
+) -> Manifest:
     """Score an archived run again, without its model; `extra` adds metrics to it.
+
+    Programs that the model wrote are run in the `sandbox`; without one the scores of
+    metrics that run them stay as they are.
 
     What a source reported, the scores of detectors, people and metrics that are not
     installed here stay as they are.
@@ -67,12 +76,16 @@ def rescore(archive: Archive, run_id: str, extra: Sequence[str] = ()) -> Manifes
     card = manifest.card
     names = metrics.applicable(adapter.method, wanted, adapter.num_outputs, card)
     metrics.require(names)
+    if sandbox is None:
+        there = {m.name for m in manifest.metrics if metrics.runs_code(m.name)}
+        names = tuple(name for name in names if name not in there)
     scores, stats = verdicts(
         archive.instances(run_id),
         list(archive.replies(run_id)),
         adapter,
         names,
         About(manifest.scenario.name, manifest.perturbations, card),
+        sandbox,
     )
     facts = metrics.resolve(names)
     kept = tuple(m for m in manifest.metrics if m.name not in set(names))
@@ -81,7 +94,17 @@ def rescore(archive: Archive, run_id: str, extra: Sequence[str] = ()) -> Manifes
         [*scores, *(s for s in archive.scores(run_id) if _stays(s, names))],
         [*stats, *(s for s in archive.stats(run_id) if _stays(s, names))],
         (*facts, *kept),
+        _told(manifest, names, sandbox),
     )
+
+
+def _told(
+    manifest: Manifest, names: Sequence[str], sandbox: metrics.Sandbox | None
+) -> tuple[str, ...]:
+    """Return a run's warnings, with what holds now of programs that were run or not."""
+    new = metrics.notes(names, sandbox)
+    old = manifest.warnings
+    return (*(w for w in old if not (new and metrics.NOTE in w)), *new)
 
 
 def _stays(row: Score | Stat, computed: Sequence[str]) -> bool:
