@@ -112,6 +112,16 @@ def test_a_conversation_is_sent_as_it_is_and_every_repeat_is_a_trial(
     assert stats["exact_match", -1].value == pytest.approx(sum(values) / 3)
 
 
+def test_a_conversation_is_shown_in_the_terminal(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, run_id = run(folder, "talk")
+    monkeypatch.chdir(folder)
+    shown = CliRunner().invoke(main, ["show", run_id, "id0"]).output
+    lines = ("system: Be brief.", "assistant: Rome", "user: And of France?")
+    assert all(f"{line}\n" in shown for line in lines)
+
+
 @pytest.mark.parametrize(
     "talk", ["hello", [], [{"role": "user"}], [{"role": "user", "content": 3}]]
 )

@@ -55,6 +55,9 @@ def _request(trial: int, view: RequestView) -> None:
         f", reference {request.reference_index}" if request.reference_index >= 0 else ""
     )
     _head(f"trial {trial}{option}, {request.mode}")
+    for message in request.messages:
+        click.secho(f"{one_line(message.role)}: ", bold=True, nl=False)
+        click.echo(visible(message.content))
     start = request.score_start
     given = "" if start is None else request.prompt[start:]
     click.echo(
