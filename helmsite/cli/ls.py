@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from helmsite.cli.options import Place
 
+BUILTIN = "built in"
 KINDS = ("scenarios", "models", "metrics", "suites", "runs")
 
 
@@ -48,10 +49,17 @@ def _scenarios(place: Place) -> Listing:
 
     found = scenarios.listing(place.project().scenario_folders)
     rows = [
-        (entry.name, entry.title, ", ".join(entry.parameters), entry.place)
+        (
+            entry.name,
+            entry.title,
+            ", ".join(entry.parameters),
+            entry.caution,
+            BUILTIN if entry.builtin else entry.place,
+        )
         for entry in found.entries
     ]
-    return Listing(("name", "title", "parameters", "file"), rows, list(found.problems))
+    heads = ("name", "title", "parameters", "caution", "file")
+    return Listing(heads, rows, list(found.problems))
 
 
 def _models(place: Place) -> Listing:

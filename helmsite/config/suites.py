@@ -40,7 +40,7 @@ class Suite(Record, frozen=True):
     """Which models run on which scenarios.
 
     `adapter` and `perturbations` are for all entries. Without `models` the command line
-    names them.
+    names them. `accept_cautions` names scenarios, or `all`, that run in spite of theirs.
     """
 
     name: str
@@ -49,6 +49,7 @@ class Suite(Record, frozen=True):
     description: str = ""
     adapter: dict[str, Any] = {}
     perturbations: tuple[str, ...] | None = None
+    accept_cautions: tuple[str, ...] = ()
 
 
 def of_entries(name: str, entries: Iterable[str], confs: Iterable[Path] = ()) -> Suite:

@@ -82,7 +82,7 @@ def run(
         frame=own,
         sentence=sentences.run(page.summary),
         links=tuple(links),
-        warnings=tuple(plain(w) for w in manifest.warnings),
+        warnings=tuple(plain(w) for w in _warnings(manifest)),
         stats=tuple(
             tables(page.stats, manifest, page.summary.main_metric, linked=bool(pages))
         ),
@@ -102,6 +102,12 @@ def run(
         files=tuple(_files(manifest, own.path, offered)),
         read=_read(frames, offered),
     )
+
+
+def _warnings(manifest: Manifest) -> Iterable[str]:
+    if manifest.scenario.caution:
+        yield f"Caution: {manifest.scenario.caution}"
+    yield from manifest.warnings
 
 
 def _withheld(manifest: Manifest) -> str:

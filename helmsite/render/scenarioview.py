@@ -98,6 +98,7 @@ def _facts(page: ScenarioPage) -> Iterator[Fact]:
         ("Who", taxonomy.who, ""),
         ("When", taxonomy.when, ""),
         ("Language", taxonomy.language, ""),
+        ("Caution", facts.caution, ""),
         ("Licence", facts.licence, ""),
         ("Source", facts.url, facts.url),
         ("Groups", ", ".join(facts.groups), ""),

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from helmsite.config import Project, Suite, SuiteEntry
 
+ALL = "all"
 WHOLE = "`helmsite run --dry-run` shows the whole suite."
 ABLATION = "ABLATION_MODEL_TAG"
 TEXT, CODE = "TEXT_MODEL_TAG", "CODE_MODEL_TAG"
@@ -50,6 +51,7 @@ class Choice(Record, frozen=True):
     those of scenarios, of entries, or leaderboards of the site. An entry without a
     priority has the highest. `max_eval_instances` counts where nothing else limits the
     instances, `num_train_trials` wherever there are examples (both as in HELM).
+    `accept_cautions` names scenarios (or ALL) that run in spite of their caution.
     """
 
     models: tuple[str, ...] = ()
@@ -58,6 +60,7 @@ class Choice(Record, frozen=True):
     priority: int | None = None
     max_eval_instances: int | None = None
     num_train_trials: int | None = None
+    accept_cautions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

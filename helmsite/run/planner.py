@@ -13,7 +13,7 @@ from msgspec import structs
 from helmsite import clients, metrics, perturbations, scenarios
 from helmsite.errors import ConfigError, HelmsiteError, ScenarioError
 from helmsite.fetching import Fetcher
-from helmsite.run.choice import choose
+from helmsite.run.choice import ALL, choose
 from helmsite.run.plan import Plan
 from helmsite.schema import AdapterSpec, override_adapter
 from helmsite.schema.adjusting import adjusted
@@ -206,12 +206,24 @@ class Planner:
             metrics.require((*scenario.metrics, *setup.entry.metrics))
         except HelmsiteError as error:
             return _each(error)
+        found += self._cautioned(scenario)
         for model in (m for m in map(self.project.models.get, models) if m):
             try:
                 found += self._twins(setup, scenario, model)
             except HelmsiteError as error:
                 found += _each(error)
         return list(dict.fromkeys(found))
+
+    def _cautioned(self, scenario: LoadedScenario) -> Iterator[str]:
+        """Yield why a scenario with harmful content does not run without consent."""
+        name = scenario.facts.name.partition(":")[0]
+        accepted = {*self.suite.accept_cautions, *self.choice.accept_cautions}
+        if scenario.facts.caution and not accepted & {name, ALL}:
+            yield (
+                f"{name} runs with consent alone: {scenario.facts.caution} "
+                f"Type --accept-cautions {name}, or write accept_cautions: [{name}] in "
+                "the suite."
+            )
 
     def _twins(
         self, setup: Setup, scenario: LoadedScenario, model: ModelConfig

@@ -148,6 +148,7 @@ def _facts(
             definition.main_metric or next(iter(definition.metrics), "")
         ),
         main_split=definition.main_split,
+        caution=" ".join(render(definition.caution).split()),
     )
 
 

@@ -319,6 +319,7 @@ def template_texts(found: Definition) -> Iterator[tuple[str, str, bool]]:
     """Yield every template: its field, its text, and whether it sees a row."""
     fixed: dict[str, Any] = {
         "title": found.title,
+        "caution": found.caution,
         "groups": found.groups,
         "metrics": found.metrics,
         "main_metric": found.main_metric,

@@ -246,7 +246,10 @@ class Taxonomy(Record, frozen=True):
 
 
 class ScenarioFacts(Record, frozen=True):
-    """What a scenario is; `name` carries its own parameters (`mmlu:subject=x`)."""
+    """What a scenario is; `name` carries its own parameters (`mmlu:subject=x`).
+
+    `caution` is what people should know before they run it or read its instances.
+    """
 
     name: str
     title: str = ""
@@ -259,6 +262,7 @@ class ScenarioFacts(Record, frozen=True):
     groups: tuple[str, ...] = ()
     main_metric: str = ""
     main_split: str = "test"
+    caution: str = ""
 
     def split(self, sizes: Mapping[str, int]) -> str:
         """Return the main split or, of runs without it, the one with most observations.
