@@ -363,6 +363,18 @@ def test_programs_come_with_what_tests_them(made: Path) -> None:
     assert tested
 
 
+def test_programs_are_judged_by_their_datasets_metrics(made: Path) -> None:
+    humaneval, apps = (load(f"code:dataset={n}", made) for n in ("humaneval", "apps"))
+    assert (humaneval.metrics, humaneval.facts.main_metric) == (
+        ("code_eval_acc", "pass"),
+        "pass",
+    )
+    assert (apps.metrics, apps.facts.main_metric) == (
+        ("test_avg", "strict_acc"),
+        "test_avg",
+    )
+
+
 def test_an_empty_file_of_a_problem_is_a_text(own: Path) -> None:
     (own / "code/APPS/test/0003/starter_code.py").write_text("")
     texts = [each.input for each in load("code:dataset=apps", own).instances]
