@@ -348,3 +348,14 @@ def test_missing_names_of_a_class_are_an_error(words: WordLists) -> None:
     wrong = resolve(["person_name(prob=1.0,person_name_type=last_name)"], words)
     with pytest.raises(ConfigError, match="no gender"):
         perturb([Instance("id1", "Adam", split="test")], wrong)
+
+
+def test_mild_mix_draws_one_number_a_word_then_one_a_gap(words: WordLists) -> None:
+    lists = {word: forms for word, *forms in words["misspellings"]}
+    known = [word for word in lists if re.fullmatch("[a-z]+", word)][:2000]
+    known.remove("cannot")  # it is contracted
+    rng = Random("id9")
+    made = [rng.choice(lists[w]) if rng.random() < 0.1 else w for w in known]
+    gap = re.compile(" +")  # some misspellings have one too
+    expected = gap.sub(lambda _: " " * rng.randint(1, 3), " ".join(made).lower())
+    assert changed("mild_mix", " ".join(known).upper(), words, "id9") == expected

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -407,6 +408,39 @@ def test_synonyms_without_their_parts_say_what_is_missing(tmp_path: Path) -> Non
     (tmp_path / "en_core_web_sm/meta.json").unlink()
     with pytest.raises(ConfigError, match="spaCy cannot load it"):
         perturb([item], chosen)
+
+
+def test_synonyms_without_spacy_say_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("wordnet", "en_core_web_sm"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "wordnet_synonyms.json").write_text("{}")
+    words = WordLists(find_in([tmp_path]))
+    monkeypatch.setitem(sys.modules, "spacy", None)
+    with pytest.raises(ConfigError, match="needs spaCy") as caught:
+        perturb([Instance("id1", "A dog", split="test")], resolve(["synonym"], words))
+    assert "helmsite[synonym]" in caught.value.hint
+
+
+def test_an_installed_model_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "en_core_web_sm"
+    model = package / "en_core_web_sm-3.8.0"
+    model.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (model / "config.cfg").touch()
+    words = WordLists(find_in([]))
+    assert words.lacking(["en_core_web_sm"]) == ["en_core_web_sm"]
+    monkeypatch.syspath_prepend(tmp_path)
+    assert words["en_core_web_sm"] == model
+
+
+def test_a_file_in_place_of_a_folder_is_told(tmp_path: Path) -> None:
+    (tmp_path / "wordnet").touch()
+    with pytest.raises(ConfigError, match="is not a folder"):
+        WordLists(find_in([tmp_path]))["wordnet"]
 
 
 def test_the_page_names_everything() -> None:

@@ -25,7 +25,7 @@ def fold(text: str) -> str:
 
 
 class WholeWords:
-    r"""Phrases between word boundaries: `\b(first|second|...)\b` and then `after`.
+    r"""Phrases between word boundaries: `\b(first|second|...)\b`, and then `after`.
 
     Where several phrases match at the same place, the first one listed does. Each begins
     with a letter or digit.
@@ -33,7 +33,7 @@ class WholeWords:
     Args:
         phrases: in order; in lower case if `fold_case`.
         fold_case: whether case is ignored.
-        after: a text that must follow; it belongs to the match.
+        after: separators that must follow.
     """
 
     def __init__(
@@ -66,7 +66,6 @@ class WholeWords:
             position = start + len(phrase)
             made += text[end:start], replace(text[start:position], phrase)
             end = position
-            position += len(self._after)
         return "".join(made) + text[end:] if made else text
 
     def _phrase_at(self, text: str, start: int, run: str) -> str:
