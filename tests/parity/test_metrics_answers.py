@@ -3,7 +3,9 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
+from helmsite import metrics
 from helmsite.metrics import Case, CaseMetric, Exchange
 from helmsite.metrics.names import RANKING, load
 from helmsite.schema import (
@@ -12,6 +14,7 @@ from helmsite.schema import (
     Decoding,
     Instance,
     Reference,
+    Reply,
     Request,
 )
 from tests.parity.reference import Reference as Helm
@@ -170,3 +173,100 @@ def test_summaries(helm: Helm, source: str, summary: str) -> None:
     }
     ours = {name: value(f"summarization_{name}", [state]) for name in theirs}
     assert ours == theirs
+
+
+LABEL = st.sampled_from(["Yes", "no", "No.", "the no", "May be", "x", "a", " yes ", ""])
+
+
+def over_all(name, states, adapter):
+    instances, replies = [], []
+    for i, made in enumerate(states):
+        found = case([made])
+        instances.append(
+            structs.replace(found.instance, instance_id=f"id{i}", position=i)
+        )
+        request = structs.replace(
+            found.exchanges[0].request,
+            instance_id=f"id{i}",
+            output_mapping=made.get("mapping") or {},
+        )
+        replies += [
+            Reply(request, completion, n)
+            for n, completion in enumerate(found.exchanges[0].completions)
+        ]
+    rows = metrics.score(instances, replies, adapter, [CLASSES[0]])
+    (metric,) = metrics.population([name])
+    assert metric.pool
+    return metric(metric.pool([row.details for row in rows]))
+
+
+def labelled(gold, text, **more):
+    return {
+        "input": "x",
+        "references": [[label, ["correct"]] for label in gold],
+        "completions": [[text, -1.0, []]],
+        **more,
+    }
+
+
+CLASSES = [f"classification_{kind}_f1" for kind in ("macro", "micro", "weighted")] + [
+    f"classification_{kind}_{what}"
+    for kind in ("macro", "micro")
+    for what in ("precision", "recall")
+]
+
+
+ONE = AdapterSpec(num_outputs=1)
+
+
+def check(helm, metric, states, names, adapter=ONE):
+    theirs = helm.ask({"metric": metric, "states": states})
+    for name in names:
+        plain = name.partition(":")[0]
+        assert over_all(name, states, adapter) == pytest.approx(
+            theirs[plain], abs=1e-12
+        )
+
+
+@pytest.mark.parametrize("labels", [None, ["yes", "No", "Perhaps"]])
+def test_classification(helm: Helm, labels: list[str] | None) -> None:
+    args = {
+        "averages": ["macro", "micro", "weighted"],
+        "scores": ["f1", "precision", "recall"],
+        "labels": labels,
+    }
+    suffix = f":labels={'|'.join(labels)}" if labels else ""
+
+    @many
+    @given(made=st.lists(st.tuples(LABEL.filter(str.strip), LABEL), min_size=1))
+    def compare(made):
+        states = [labelled([gold], text) for gold, text in made]
+        metric = ["classification_metrics:ClassificationMetric", args]
+        check(helm, metric, states, [f"{name}{suffix}" for name in CLASSES])
+
+    compare()
+
+
+def test_classification_of_several_labels(helm: Helm) -> None:
+    several = st.lists(st.sampled_from(["x", "Y", "the z"]), max_size=3, unique=True)
+
+    @many
+    @given(made=st.lists(st.tuples(several.filter(bool), several), min_size=1))
+    def compare(made):
+        states = [labelled(gold, ", ".join(found)) for gold, found in made]
+        metric = ["classification_metrics:ClassificationMetric", {"delimiter": ", "}]
+        adapter = AdapterSpec(num_outputs=1, multi_label=True)
+        check(helm, metric, states, CLASSES[:2], adapter)
+
+    compare()
+
+
+@many
+@given(
+    made=st.lists(st.tuples(st.sampled_from("AB"), st.sampled_from("ABC")), min_size=1)
+)
+def test_classification_of_letters(helm: Helm, made: list[tuple[str, str]]) -> None:
+    texts = {"A": "Oslo", "B": "Rome"}
+    states = [labelled([texts[gold]], letter, mapping=texts) for gold, letter in made]
+    metric = ["classification_metrics:MultipleChoiceClassificationMetric", {}]
+    check(helm, metric, states, CLASSES[:2])
