@@ -11,6 +11,7 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from helmsite import metrics, scenarios
 from helmsite.errors import ConfigError, HelmsiteError, ScenarioError
@@ -18,7 +19,15 @@ from helmsite.scenarios.definition import Definition, SplitRule
 from helmsite.scenarios.reading import read_file
 from helmsite.scenarios.sources import Row
 from helmsite.scenarios.splits import assign
-from helmsite.schema import AdapterSpec, LoadedScenario, Taxonomy, preset
+from helmsite.schema import (
+    AdapterSpec,
+    DataRevision,
+    LoadedScenario,
+    ModelIdentity,
+    RunSpec,
+    Taxonomy,
+    preset,
+)
 
 BASE: dict[str, Any] = {
     "name": "quiz",
@@ -926,3 +935,118 @@ def test_whatever_a_file_says_the_answer_is_a_scenario_or_a_clear_error(
     except HelmsiteError as error:
         message = str(error)
     assert "→" in message or not message
+
+
+VARIED: dict[str, Any] = {
+    "parameters": {"kind": {"values": ["plain", "loud"], "default": "plain"}},
+    "taxonomy": {"task": "quiz", "what": "facts"},
+    "variants": {
+        "kind": {
+            "loud": {
+                "title": "Loud quiz",
+                "input": "{{ question | upper }}",
+                "taxonomy": {"what": "shouts"},
+                "adapter": {"max_train_instances": 0},
+            }
+        }
+    },
+}
+
+
+def test_variants_say_what_differs_by_a_parameter(project: Project) -> None:
+    plain = project.load(**VARIED)
+    loud = scenarios.load("quiz:kind=loud", [project.root])
+    assert (plain.facts.title, loud.facts.title) == ("Quiz", "Loud quiz")
+    assert inputs(plain, "test")[0] == "How many legs has a spider?"
+    assert inputs(loud, "test")[0] == "HOW MANY LEGS HAS A SPIDER?"
+    assert loud.facts.taxonomy == Taxonomy(task="quiz", what="shouts")
+    assert loud.adapter.input_prefix == plain.adapter.input_prefix == "Question: "
+    assert (plain.adapter.max_train_instances, loud.adapter.max_train_instances) == (
+        5,
+        0,
+    )
+    assert plain.definition_sha256 != loud.definition_sha256
+
+
+@pytest.mark.parametrize(
+    ("variants", "message"),
+    [
+        ({"knd": {}}, "'variants.knd': no such parameter. Did you mean 'kind'?"),
+        ({"kind": {"lud": {}}}, "variants.kind.lud': is no value of the parameter"),
+        ({"kind": {"loud": {"name": "x"}}}, "'name' is the same for all variants"),
+        ({"kind": {"loud": {"titel": "x"}}}, "variants.kind.loud': Object contains"),
+        (
+            {"kind": {"loud": {"input": "{{ a "}}},
+            "variants.kind.loud': input: template",
+        ),
+        (
+            {"kind": {"loud": {"adapter": {"max_tokens": -1}}}},
+            "variants.kind.loud': 'adapter.max_tokens'",
+        ),
+    ],
+)
+def test_faults_of_variants_are_explained(
+    variants: dict[str, Any], message: str, project: Project
+) -> None:
+    assert message in project.fails(**{**VARIED, "variants": variants})
+
+
+def test_skipped_rows_are_counted_with_their_reason(project: Project) -> None:
+    skip = [
+        {"when": "{{ question == 'A?' }}", "reason": "it is the first"},
+        {"when": "{{ answer == 'no' }}", "reason": "the answer is no"},
+    ]
+    loaded = project.load(rows=YES_NO, split="test", skip=skip)
+    assert loaded.skipped["it is the first"] == 1
+    left = 4 - sum(loaded.skipped.values())
+    assert len(loaded.instances) == left > 0
+    every = [{"when": "{{ true }}", "reason": "all are bad"}]
+    message = project.fails(rows=YES_NO, split="test", skip=every)
+    assert "'skip' leaves out all 4" in message
+    bad = [{"when": "{{ nothing }}", "reason": "x"}]
+    assert "row 1 (line 2): skip:" in project.fails(rows=YES_NO, split="test", skip=bad)
+
+
+def test_an_empty_answer_names_its_row(project: Project) -> None:
+    rows = "question,answer,part\nA?,x,dev\nB?, ,test\n"
+    message = project.fails(rows=rows)
+    assert "quiz.csv, row 2 (line 3): references: a correct one is empty" in message
+    skip = [{"when": "{{ not answer.strip() }}", "reason": "no answer"}]
+    good = rows + "C?,y,test\n"
+    assert project.load(rows=good, skip=skip).skipped == {"no answer": 1}
+
+
+def test_equal_choices_are_right_alike(project: Project) -> None:
+    references = {
+        "choices": ["red", "{{ answer }}", "red"],
+        "answer": "red",
+        "answer_is": "text",
+    }
+    loaded = project.load(split="test", references=references)
+    found = loaded.instances[0].references
+    assert [r.is_correct for r in found] == [True, False, True]
+
+
+def test_a_document_of_ten_megabytes_is_one_instance(project: Project) -> None:
+    text = "word " * 2_000_000
+    project.write("q.jsonl", f'{{"question": "{text}", "answer": "x"}}\n')
+    loaded = project.load(source={"path": "q.jsonl"}, split="test")
+    assert len(loaded.instances[0].input) == 10_000_000
+
+
+def test_a_switch_that_is_off_is_no_part_of_the_name(project: Project) -> None:
+    switches = {
+        "shy": {"type": "boolean", "default": False},
+        "bold": {"type": "boolean", "default": True},
+    }
+    assert project.load(parameters=switches).facts.name == "quiz:bold=True"
+    named = scenarios.load("quiz:shy=True,bold=False", [project.root])
+    assert named.facts.name == "quiz:bold=False,shy=True"
+
+
+def test_the_revision_is_no_part_of_a_runs_identity() -> None:
+    spec = RunSpec("quiz", ModelIdentity("m"), data=DataRevision(sha256="ab"))
+    told = structs.replace(spec, data=DataRevision(sha256="ab", revision="c0ffee"))
+    assert spec.spec_id == told.spec_id
+    bare = structs.replace(spec, data=DataRevision(revision="c0ffee"))
+    assert bare.spec_id != structs.replace(spec, data=DataRevision()).spec_id

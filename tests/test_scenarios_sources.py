@@ -336,7 +336,7 @@ def test_the_project_allows_more_folders(tmp_path: Path) -> None:
     search = quiz(tmp_path, "../../elsewhere/rows.csv")
     write(tmp_path / "project/helmsite.toml", '[scenarios]\ndata = ["elsewhere"]\n')
     roots = load_project(tmp_path / "project").data_folders
-    assert roots == (tmp_path / "project/elsewhere",)
+    assert roots == (tmp_path / "project" / "data", tmp_path / "project/elsewhere")
     assert load("quiz", [search], roots).instances[0].input == "elsewhere"
 
 

@@ -187,6 +187,11 @@ class Maker:
             found = [reference for reference in made if reference is not None]
         else:
             return ()
+        if any(r.is_correct and not r.text.strip() for r in found):
+            raise ScenarioError(
+                "a correct one is empty: no answer could be judged by it.",
+                "Leave such rows out and count them with skip:.",
+            )
         if not (self.definition.allow_no_correct or any(r.is_correct for r in found)):
             raise ScenarioError(
                 "none of them is correct.",

@@ -112,7 +112,8 @@ def _variants(
         known = found.parameters.get(name)
         if known is None:
             near = suggest(name, found.parameters)
-            problems.append(f"{place(f'variants.{name}')}: no such parameter.{near}")
+            at = f"variants.{name}"
+            problems.append(f"{place(at)}: '{at}': no such parameter.{near}")
             continue
         values = {parameters.written(value) for value in known.values}
         for value, said in of.items():

@@ -219,9 +219,12 @@ class RunSpec(Record, frozen=True):
         """SHA-256, in hex, over the canonical JSON of the spec.
 
         Settings that are LATER count only where they differ from their default, so the
-        id of a spec stays what it was before there were such settings.
+        id of a spec stays what it was before there were such settings. Where data has a
+        digest, it does not matter which revision it came from.
         """
         plain = msgspec.to_builtins(self, order="deterministic")
+        if self.data.sha256:
+            plain["data"]["revision"] = ""
         usual = AdapterSpec()
         for name in LATER:
             if getattr(self.adapter, name) == getattr(usual, name):
