@@ -3,13 +3,18 @@
 import dataclasses
 import random
 
+import duckdb
 import numpy as np
 import pytest
 from msgspec import structs
 
 from helmsite import metrics
+from helmsite.archive import Archive
 from helmsite.errors import MetricError
 from helmsite.query import population, summarise
+from helmsite.query.outcomes import Outcomes
+from helmsite.query.rows import Column
+from helmsite.query.sql import query
 from helmsite.schema import (
     AdapterSpec,
     Completion,
@@ -19,8 +24,10 @@ from helmsite.schema import (
     PopulationMetric,
     Reply,
     Request,
+    ScenarioFacts,
     Score,
 )
+from tests.query_runs import EM, make_run
 
 FACTS = MetricFacts("kinds", "Kinds", "", "accuracy", "population")
 WORDS = [["a", "b"], ["b"], ["c"], ["a"]]
@@ -170,3 +177,18 @@ def test_a_metric_can_pool_its_own_rows_from_reply_to_number(monkeypatch):
     rows = metrics.score(instances(), replies, adapter, ["kinds"])
     assert [row.value for row in rows] == [9.0] * 4
     assert stats_of(rows, metric)["", "", "", -1].value == pytest.approx(3 / 4)
+
+
+def test_resamples_lie_around_the_number_even_if_rows_have_another_mean(tmp_path):
+    """The rows of an F1 over labels are right or wrong; their mean is no F1."""
+    archive = Archive(tmp_path / "runs")
+    made = make_run(archive, "s", "a", [1, 0, 1, 1, 0, 1, 0, 1])
+    with duckdb.connect() as connection:
+        connection.execute(query("cache"))
+        column = Column(ScenarioFacts("s"), EM, "test")
+        outcomes = Outcomes(connection, archive)
+        moved = outcomes.draws(column, [made], np.array([0.3]))
+        connection.execute("DELETE FROM drawn")
+        plain = outcomes.draws(column, [made], np.array([5 / 8]))
+    assert np.mean(plain) == pytest.approx(5 / 8, abs=0.02)
+    assert moved == pytest.approx(plain + (0.3 - 5 / 8))

@@ -28,6 +28,9 @@ SCORE_COLUMNS = [
 INSTANCE_COLUMNS = ["instance_id", "perturbation", "position", "content_hash", "split"]
 WEIGHTED = ("ratio", "population")
 
+FAR = 1e-6
+"""How far, relative to it, the mean of the rows may be from a run's number."""
+
 
 class Outcomes:
     """Reads what each instance contributes to a run's number; keeps resamples cached."""
@@ -74,7 +77,7 @@ class Outcomes:
             if run_id in held:
                 drawn = np.frombuffer(held[run_id], dtype="<f8")
             else:
-                drawn = self._resampled(run_id, column)
+                drawn = self._resampled(run_id, column, float(value))
                 fresh.append((run_id, *key, drawn.astype("<f8").tobytes()))
             found[:, place] = np.where(np.isfinite(drawn), drawn, value)
         if fresh:
@@ -83,7 +86,14 @@ class Outcomes:
             self._connection.commit()
         return found
 
-    def _resampled(self, run_id: str, column: Column) -> NDArray[np.float64]:
+    def _resampled(
+        self, run_id: str, column: Column, value: float
+    ) -> NDArray[np.float64]:
+        """Return the mean of the rows in each resample.
+
+        Where that of all rows is not the run's number (an F1 over labels, say, or one by
+        another detector), the draws are moved to lie around the number.
+        """
         found = self.read(run_id, column)
         ids = found["instance_id"].tolist()
         if not ids:
@@ -93,7 +103,10 @@ class Outcomes:
             counts, np.column_stack([found["s"], found["w"]]).astype(np.float64)
         )
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(sums[:, 0] / sums[:, 1])
+            drawn = np.asarray(sums[:, 0] / sums[:, 1])
+        own = float(found["s"].sum() / found["w"].sum())
+        apart = abs(own - value) > FAR * max(1.0, abs(value))
+        return drawn + (value - own) if apart else drawn
 
     def _counts(self, scenario: str, ids: list[str]) -> NDArray[np.uint8]:
         """Return the weights of instances; those of the last scenario are kept."""
