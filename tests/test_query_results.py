@@ -771,3 +771,14 @@ def test_what_became_known_of_contamination_replaces_what_was_archived(archive):
         shown = {row.card.name: row.card for row in found.leaderboard("all").rows}
         assert shown["a"].contamination == found.model("a").card.contamination == known
         assert not shown["b"].contamination
+
+
+def test_a_known_model_under_an_older_name_is_told_of_by_its_card(archive):
+    make_run(archive, "the_pile", "together/gpt-j-6b", [1, 0])
+    with results(archive) as found:
+        card = found.model("together/gpt-j-6b").card
+    assert card.name == "together/gpt-j-6b"
+    assert card.title == "GPT-J (6B)"
+    assert card.creator == "EleutherAI"
+    assert "eleutherai/gpt-j-6b" in card.aliases
+    assert [c.scenario for c in card.contamination] == ["the_pile"]
