@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from msgspec import structs
 
 from helmsite import metrics
+from helmsite.archive import Archive
+from helmsite.cli import main
 from helmsite.metrics import Limits, Sandbox
 from helmsite.metrics.code import at_least_one
 from helmsite.metrics.sandbox_child import as_function, says
@@ -27,6 +30,7 @@ from helmsite.schema import (
     Request,
     Score,
 )
+from tests.archive_cases import manifest
 
 SHARED = Path(__file__).parents[2] / "shared" / "data" / "raw"
 ADAPTER = AdapterSpec(method="generation", num_outputs=1, max_train_instances=0)
@@ -248,9 +252,7 @@ def answers(*texts: str) -> list[Reply]:
     ]
 
 
-def asked(
-    name: str, instance: Instance, *texts: str, sandbox: Sandbox | None
-) -> Score:
+def asked(name: str, instance: Instance, *texts: str, sandbox: Sandbox | None) -> Score:
     (row,) = metrics.score([instance], answers(*texts), ADAPTER, [name], None, sandbox)
     return row
 
@@ -451,3 +453,50 @@ def test_solutions_of_apps_pass_its_tests(anywhere: Sandbox) -> None:
         verdicts = [anywhere.apps(text, tests, 3) for text in solutions[:5]]
         assert any(v and all(v) for v in verdicts), file
         assert anywhere.apps("print('no')", tests, 3) != [True]
+
+
+# from the command line
+
+
+def archived(folder: Path) -> tuple[Archive, str]:
+    """A run of HumanEval's kind with one right answer and one wrong, not scored yet."""
+    made = manifest("code:dataset=humaneval")
+    spec = structs.replace(made.spec, adapter=ADAPTER)
+    instances, replies = [], []
+    for i, text in enumerate((RIGHT, WRONG)):
+        item = structs.replace(problem(), instance_id=f"id{i}", position=i)
+        instances.append(item)
+        request = Request(item.instance_id, item.input, ADAPTER.decoding)
+        replies.append(Reply(request, Completion(text=text)))
+    archive = Archive(folder)
+    held = structs.replace(made, spec=spec, metrics=metrics.resolve(["pass"]))
+    archive.write_run(held, instances, replies, [], [])
+    return archive, made.run_id
+
+
+def value(archive: Archive, name: str) -> float | None:
+    (found,) = (
+        s
+        for s in archive.stats(name)
+        if (s.metric, s.trial, s.split, s.sub_split) == ("pass", -1, "test", "")
+    )
+    return found.value
+
+
+def test_the_command_line_runs_programs_only_with_its_flag(tmp_path: Path) -> None:
+    archive, name = archived(tmp_path / "runs")
+    command = ["score", "--archive", str(tmp_path / "runs"), name]
+
+    def score(*flags: str) -> tuple[float | None, str]:
+        done = CliRunner().invoke(main, [*command, *flags], catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        again = Archive(tmp_path / "runs")
+        return value(again, name), " ".join(again.manifest(name).warnings)
+
+    archive.write_scores(name, [], [], metrics.resolve(["exact_match"]))
+    assert "not run" in score("-m", "pass")[1]
+    found, told = score("--allow-code-execution", "-m", "pass")
+    assert found == 0.5
+    assert "sandbox: " in told
+    assert "not run" not in told
+    assert score() == (0.5, told)  # what is there stays without the flag
