@@ -13,6 +13,7 @@ import yaml
 from click.testing import CliRunner
 
 from helmsite import scenarios
+from helmsite.archive import Archive
 from helmsite.cli import main
 from helmsite.errors import ScenarioError
 from helmsite.fetching import Fetcher, FetchError, OfflineError
@@ -354,6 +355,15 @@ def test_a_dataset_that_is_not_there(project: Project, hub: Server) -> None:
     assert "answers 404" in caught.value.message
 
 
+def test_what_no_mirror_has_can_be_put_there_by_hand(
+    project: Project, server: Server
+) -> None:
+    project.write({"path": "quiz/q.jsonl", "url": f"{server.url}/q.jsonl"})
+    with pytest.raises(FetchError, match="answers 404") as caught:
+        project.load()
+    assert "put it into the project as data/quiz/q.jsonl" in caught.value.hint
+
+
 def run(project: Project, *words: str) -> tuple[int, str]:
     runner = CliRunner()
     result = runner.invoke(main, ["fetch", "--project", str(project.root), *words])
@@ -432,3 +442,24 @@ def test_fetch_all_knows_every_builtin_source(project: Project) -> None:
     assert code == 0
     assert "data/knowledge.jsonl  here" in said
     assert "https://people.eecs.berkeley.edu/~hendrycks/data.tar" in said
+
+
+def test_a_run_fetches_what_it_needs_and_offline_it_says_what(
+    project: Project, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HELMSITE_OFFLINE", "0")
+    server.answers["/q.jsonl"] = Answer(ROWS, headers={"X-Repo-Commit": COMMIT})
+    project.write({"path": "q.jsonl", "url": f"{server.url}/q.jsonl"})
+    words = ["run", "quiz", "-m", "helmsite/ngram-1", "--project", str(project.root)]
+    runner = CliRunner()
+    refused = runner.invoke(main, [*words, "--offline"])
+    assert refused.exit_code == 2
+    assert "q.jsonl of quiz is not here, and the network is forbidden" in refused.output
+    assert server.asked == []
+    made = runner.invoke(main, words)
+    assert made.exit_code == 0, made.output
+    assert "Downloading q.jsonl: 47 B" in made.output
+    (manifest,) = Archive(str(project.root / "runs")).manifests()
+    assert manifest.spec.data.revision == COMMIT
+    again = runner.invoke(main, [*words, "--offline"])
+    assert "1 already there" in again.output

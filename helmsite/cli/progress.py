@@ -14,7 +14,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from helmsite.cli.options import one_line
+from helmsite.cli.options import one_line, size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,6 +92,17 @@ class Reporter(_Bar):
         self._started = 0.0
         self._counts = (0, 0)
         self._known = 0
+        self._download = ""
+
+    def downloading(self, name: str, done: int, total: int | None) -> None:
+        """Say that a download begins, again now and then, and that it ended."""
+        now = time.monotonic()
+        begins = self._download != name
+        if not begins and done != total and now < self._line_due:
+            return
+        self._download, self._line_due = name, now + LINE_EVERY_S
+        of = f" of {size(total)}" if total is not None and done != total else ""
+        self._say(f"Downloading {name}: {size(done)}{of}")
 
     def planned(self, plan: Plan, asked: int, answered: int) -> None:
         """Start a run's bar where an earlier start left off."""

@@ -66,6 +66,7 @@ class Fetcher:
     Args:
         offline: forbid the network; None does as HELMSITE_OFFLINE says.
         pause: waits between two tries, given seconds.
+        hint: what to do about a file that no address gives.
     """
 
     offline: bool | None = None
@@ -73,6 +74,7 @@ class Fetcher:
     pause: Callable[[float], None] = time.sleep
     timeout: float = 30.0
     largest: int = LARGEST
+    hint: str = ""
 
     @property
     def is_offline(self) -> bool:
@@ -136,7 +138,7 @@ class Fetcher:
                 reasons.append(f"{url}: {error}")
         raise FetchError(
             f"{target.name} cannot be downloaded.\n" + "\n".join(reasons),
-            f"Try again later, or put the file at {target} by hand.",
+            self.hint or "Try again later.",
         )
 
     def _one(self, url: str, target: Path, sha256: str) -> Received:

@@ -93,6 +93,9 @@ class Work:
 class Observer(Protocol):
     """Told how a run goes; the command line draws it."""
 
+    def downloading(self, name: str, done: int, total: int | None) -> None:
+        """A file of a scenario comes from the network: bytes so far, and of how many."""
+
     def planned(self, plan: Plan, asked: int, answered: int) -> None:
         """A run starts; `answered` of its requests are already known."""
 
@@ -106,6 +109,9 @@ class Observer(Protocol):
 @dataclass
 class Silent:
     """An observer that says nothing."""
+
+    def downloading(self, name: str, done: int, total: int | None) -> None:
+        """Ignore it."""
 
     def planned(self, plan: Plan, asked: int, answered: int) -> None:
         """Ignore it."""

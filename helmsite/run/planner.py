@@ -14,7 +14,7 @@ from helmsite import clients, metrics, perturbations, scenarios
 from helmsite.errors import ConfigError, HelmsiteError, ScenarioError
 from helmsite.fetching import Fetcher
 from helmsite.run.choice import ALL, choose
-from helmsite.run.plan import Plan
+from helmsite.run.plan import Observer, Plan, Silent
 from helmsite.schema import AdapterSpec, override_adapter
 from helmsite.schema.adjusting import adjusted
 from helmsite.schema.expanders import About, expand
@@ -35,11 +35,13 @@ MOST_INSTANCES = 500_000
 class Library:
     """The scenarios of a project, each loaded once as long as there is room.
 
-    `offline` forbids to fetch data; None does as the environment says.
+    `offline` forbids to fetch data; None does as the environment says. `observer` is
+    told of downloads.
     """
 
     project: Project
     offline: bool | None = None
+    observer: Observer = field(default_factory=Silent)
     room: int = MOST_INSTANCES
     _kept: OrderedDict[str, LoadedScenario] = field(default_factory=OrderedDict)
 
@@ -52,7 +54,7 @@ class Library:
         """
         if entry not in self._kept:
             project = self.project
-            fetcher = Fetcher(offline=self.offline)
+            fetcher = Fetcher(self.offline, self.observer.downloading)
             loaded = scenarios.load(
                 entry, project.scenario_folders, project.data_folders, fetcher
             )

@@ -48,7 +48,7 @@ class Runner:
     sandbox: metrics.Sandbox | None = None
 
     def __post_init__(self) -> None:
-        self.library = Library(self.project, self.offline)
+        self.library = Library(self.project, self.offline, self.observer)
         self.missing: dict[str, str] = {}
 
     def run(self, suite: Suite, choice: Choice | None = None) -> list[Manifest]:

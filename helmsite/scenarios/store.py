@@ -174,6 +174,9 @@ class Store:
         if self.fetcher.is_offline:
             raise self._offline(place)
         urls = self.addresses(place)
+        self.fetcher.hint = (
+            f"Try again later, or put it into the project as {DATA}/{place.path}."
+        )
         if place.hf is not None and not place.hf.file:
             return self._shards(place.hf, urls[0], target)
         if not self._unpacks(place):
