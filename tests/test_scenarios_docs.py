@@ -5,9 +5,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from click.testing import CliRunner
 
 from helmsite import scenarios
 from helmsite.adapters import Window, adapt
+from helmsite.cli import main
 from helmsite.scenarios import sandbox
 from helmsite.scenarios.definition import (
     Definition,
@@ -56,6 +58,31 @@ def test_the_worked_example_makes_the_prompt_that_is_shown(example: Path) -> Non
     assert loaded.instances[1].attributes == {"continent": ("South America",)}
     (request,) = adapt(loaded.instances, loaded.adapter, Window())
     assert request.prompt + "\n" == blocks("text")[0]
+
+
+def test_a_scenario_from_scratch_takes_one_file_and_no_python(
+    tmp_path: Path, example: Path
+) -> None:
+    """The page's own first example, from the file to the site, by typing commands."""
+    project = tmp_path / "project"
+    folder = project / "scenarios"
+    folder.mkdir(parents=True)
+    (example / "capitals.csv").rename(folder / "capitals.csv")
+    (example / "capitals.yaml").rename(folder / "capitals.yaml")
+
+    def helmsite(*words: str) -> str:
+        result = CliRunner().invoke(main, [*words, "--project", str(project)])
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    assert "Capitals of the world" in helmsite("ls", "scenarios")
+    assert "here" in helmsite("fetch", "capitals")
+    said = helmsite("run", "capitals", "-m", "helmsite/ngram-1")
+    assert "1 runs: 1 made" in said
+    helmsite("build", "--out", str(project / "site"))
+    page = (project / "site" / "scenarios" / "capitals" / "index.html").read_text()
+    assert "Four choices for the capital of a country." in page
+    assert "What is the capital of Peru?" in page
 
 
 def test_the_parameters_of_the_example_work(example: Path) -> None:
