@@ -17,6 +17,7 @@ process      elsewhere: the process's limits and the audit hook alone
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import secrets
@@ -67,7 +68,7 @@ class Sandbox:
 
     limits: Limits = field(default_factory=Limits)
     allowed: tuple[Wall, ...] = ("bubblewrap", "namespaces", "process")
-    _verdicts: dict[str, Any] = field(default_factory=dict, repr=False)
+    _verdicts: dict[bytes, Any] = field(default_factory=dict, repr=False)
 
     def program(self, program: str, timeout: float) -> str:
         """Run a program to its end; return 'passed', 'timed out' or 'failed: <why>'.
@@ -111,7 +112,7 @@ class Sandbox:
         return "process", []
 
     def _judged(self, job: dict[str, Any], seconds: float) -> Any:
-        key = json.dumps(job, sort_keys=True)
+        key = hashlib.sha256(json.dumps(job, sort_keys=True).encode()).digest()
         if key not in self._verdicts:
             self._verdicts[key] = self._run(job, seconds, self._way[1])
         return self._verdicts[key]
