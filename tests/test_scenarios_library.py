@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from helmsite import scenarios
 from helmsite.scenarios.ahead import needs
 from helmsite.scenarios.reading import read_file
+from tests.local_data import PLACES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,3 +74,19 @@ def test_the_golden_page_of_the_library(request: pytest.FixtureRequest) -> None:
     if request.config.getoption("--update-golden", default=False):
         PAGE.write_text(text, encoding="utf-8")
     assert PAGE.read_text(encoding="utf-8") == text, "make golden writes it anew"
+
+
+def test_checksums_are_those_of_the_original_files(shared: Path) -> None:
+    """Of sources that the reference folder has whole, the digests are right."""
+    known = {place: raw for place, raw in PLACES.items() if "STANDIN" not in raw}
+    found = 0
+    for name in ("boolq", "imdb", "gsm"):
+        for need in needs([name]):
+            raw = known.get(need.place.path) or known.get("imdb/contrast", "")
+            path = shared / "data" / "raw" / raw
+            path = path / Path(need.place.path).name if path.is_dir() else path
+            if need.place.sha256:
+                data = path.read_bytes()
+                assert hashlib.sha256(data).hexdigest() == need.place.sha256
+                found += 1
+    assert found == 6
