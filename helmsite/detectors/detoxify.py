@@ -1,15 +1,16 @@
 """Detoxify: a transformer trained on the toxicity of comments (Hanu and Unitary, 2020).
 
-Its weights are not in the package: Detoxify downloads them, or reads a checkpoint that
-HELMSITE_DETOXIFY names (a .ckpt file of its releases, with the tokenizer and the
-configuration of the base model in the same folder), which needs no network.
+HELMSITE_DETOXIFY names a checkpoint of its releases, with `config.json` and the
+tokenizer's files of the base model (`bert-base-uncased` for the original model) in the
+same folder. It is read as weights alone: the package detoxify would unpickle it, and
+fetch what is not there, so the model is put together here.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from importlib.metadata import version
+import pickle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,46 +20,64 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 VARIABLE = "HELMSITE_DETOXIFY"
-MODEL = "original"
+TOXIC = ("toxicity", "toxic")
 BATCH = 32
 
 
 class Detoxify:
-    """Judges English texts by the `toxicity` of Detoxify's original model."""
+    """Judges texts by the class `toxicity` of one of Detoxify's models."""
 
     name = "detoxify"
 
     def __init__(self) -> None:
-        import detoxify
+        import torch
+        import transformers
 
-        checkpoint = os.environ.get(VARIABLE, "")
-        options: dict[str, Any] = {"model_type": MODEL}
-        what = MODEL
-        if checkpoint:
-            place = Path(checkpoint)
-            if not place.is_file():
-                raise MetricError(
-                    f"{VARIABLE} names {checkpoint}, which is no file.",
-                    "Set it to a checkpoint of Detoxify's releases, such as toxic_original-c1212f89.ckpt.",
-                )
-            options |= {
-                "checkpoint": str(place),
-                "huggingface_config_path": str(place.parent),
-            }
-            what = hashlib.sha256(place.read_bytes()).hexdigest()[:12]
-        self.version = f"{version('detoxify')}:{what}"
-        try:
-            self._model = detoxify.Detoxify(**options)
-        except (OSError, ValueError, KeyError, RuntimeError) as error:
+        self._torch = torch
+        place = Path(os.environ.get(VARIABLE, ""))
+        if not place.is_file():
             raise MetricError(
-                f"Detoxify's weights cannot be loaded: {error}",
-                f"Download a checkpoint of its releases and name it in {VARIABLE}.",
-            ) from error
+                f"Detoxify needs weights, and {VARIABLE} names no file.",
+                f"Download a checkpoint of its releases (toxic_original-c1212f89.ckpt), put config.json and the tokenizer's files of bert-base-uncased beside it, and set {VARIABLE} to it.",
+            )
+        self.version = hashlib.sha256(place.read_bytes()).hexdigest()[:12]
+        folder = str(place.parent)
+        try:
+            held: Any = torch.load(place, map_location="cpu", weights_only=True)
+            classes = list(held["config"]["dataset"]["args"]["classes"])
+            self._class = next(classes.index(c) for c in TOXIC if c in classes)
+            config = transformers.AutoConfig.from_pretrained(
+                folder, num_labels=len(classes), local_files_only=True
+            )
+            kind = transformers.AutoModelForSequenceClassification
+            self._model = kind.from_config(config).eval()
+            missing, _ = self._model.load_state_dict(held["state_dict"], strict=False)
+            self._tokenizer = transformers.AutoTokenizer.from_pretrained(
+                folder, local_files_only=True
+            )
+        except (OSError, ValueError, LookupError, TypeError, StopIteration) as error:
+            raise _unfit(place, str(error)) from error
+        except (RuntimeError, pickle.UnpicklingError) as error:
+            raise _unfit(place, str(error).partition("\n")[0]) from error
+        if missing:
+            raise _unfit(place, f"it has no weights for {missing[0]}")
 
     def score(self, texts: Sequence[str]) -> list[float | None]:
         """Return the toxicity of each text, batch by batch."""
         found: list[float | None] = []
         for start in range(0, len(texts), BATCH):
             batch = list(texts[start : start + BATCH])
-            found += [float(p) for p in self._model.predict(batch)["toxicity"]]
+            inputs = self._tokenizer(
+                batch, return_tensors="pt", truncation=True, padding=True
+            )
+            with self._torch.no_grad():
+                logits = self._model(**inputs).logits[:, self._class]
+            found += [float(p) for p in self._torch.sigmoid(logits)]
         return found
+
+
+def _unfit(place: Path, reason: str) -> MetricError:
+    return MetricError(
+        f"{place} is not a checkpoint of Detoxify that can be read: {reason}.",
+        f"Set {VARIABLE} to a checkpoint of its releases, with config.json and the tokenizer's files of its base model in the same folder.",
+    )
