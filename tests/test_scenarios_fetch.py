@@ -463,3 +463,18 @@ def test_a_run_fetches_what_it_needs_and_offline_it_says_what(
     assert manifest.spec.data.revision == COMMIT
     again = runner.invoke(main, [*words, "--offline"])
     assert "1 already there" in again.output
+
+
+@pytest.mark.parametrize("path", ["../data/new/q.jsonl", "{root}/data/new/q.jsonl"])
+def test_downloads_go_to_the_cache_alone(
+    path: str, project: Project, server: Server
+) -> None:
+    (project.root / "data").mkdir()
+    server.answers["/q.jsonl"] = Answer(ROWS)
+    place = path.format(root=project.root)
+    project.write({"path": place, "url": f"{server.url}/q.jsonl"})
+    assert project.inputs() == ["A?", "B?"]
+    assert list((project.root / "data").iterdir()) == []
+    own = cache_folder() / "of-projects" / "quiz"
+    (kept,) = own.rglob("q.jsonl")
+    assert kept.is_relative_to(own)

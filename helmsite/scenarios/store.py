@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -101,7 +102,7 @@ class Store:
         here = data_place(self.folder, base, self.allowed)
         if here.exists():
             return self._opened(here, place)
-        target = self.cache / base
+        target = self._target(base)
         there = received(target)
         if there is None or there.url not in self._labels(place):
             if not self.addresses(place):
@@ -116,7 +117,7 @@ class Store:
         base, _ = split_pattern(place.path)
         if data_place(self.folder, base, self.allowed).exists():
             return True
-        there = received(self.cache / base)
+        there = received(self._target(base))
         return there is not None and there.url in self._labels(place)
 
     def can_have(self, place: Place) -> bool:
@@ -160,6 +161,11 @@ class Store:
                 f"It belongs to what {self.scenario} reads from {root}.",
             )
         return path
+
+    def _target(self, base: str) -> Path:
+        """Return where a path is kept in the cache: never outside of it."""
+        parts = PurePosixPath(os.path.normpath(base)).parts
+        return self.cache.joinpath(*(p for p in parts if p not in ("..", "/")))
 
     def _labels(self, place: Place) -> set[str]:
         """Return what may stand as the address of this place in the cache."""
