@@ -93,7 +93,7 @@ def _no_rates(shown: Leaderboard) -> str:
 def _family(family: str) -> str:
     if family == "accuracy":
         return "each by its main metric"
-    return f"{plain(family).replace('_', ' ')} metrics"
+    return f"{plain(family).replace('_', ' ').removesuffix(' metrics')} metrics"
 
 
 def _tied(leader: LeaderboardRow, rows: Sequence[LeaderboardRow]) -> str:
