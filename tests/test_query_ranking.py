@@ -13,7 +13,7 @@ def rates(*columns):
     for direction, values in columns:
         present = [m for m, v in enumerate(values) if v is not None]
         given.append(
-            (present, np.array([values[m] for m in present], float), direction)
+            (present, np.array([[values[m] for m in present]], float), direction)
         )
     return ranking.win_rates(ranking.column_wins(given, models))
 
@@ -94,7 +94,7 @@ def test_the_leader_has_the_best_value():
 def draws(*models):
     """Wins of one column, from a value per resample and model."""
     values = np.column_stack(models)
-    return ranking.column_wins([(range(len(models)), values, True)], len(models))
+    return ranking.column_wins([(range(len(models)), values[None], True)], len(models))
 
 
 def test_models_that_take_turns_share_a_band():
@@ -114,8 +114,8 @@ def test_bands_are_seen_from_their_first_model():
 def test_models_without_a_shared_column_cannot_be_told_apart():
     won = ranking.column_wins(
         [
-            ([0, 2], np.tile([1.0, 0.0], (50, 1)), True),
-            ([1, 2], np.tile([0.5, 0.0], (50, 1)), True),
+            ([0, 2], np.tile([1.0, 0.0], (1, 50, 1)), True),
+            ([1, 2], np.tile([0.5, 0.0], (1, 50, 1)), True),
         ],
         3,
     )

@@ -36,7 +36,9 @@ def command(place: Place, only: str | None, family: str) -> None:
         groups = results.groups()
         if not groups:
             click.echo("The archive holds no run yet. `helmsite run` makes some.")
-        for group in groups if only is None else [g for g in groups if g.name == only]:
+        for group in groups:
+            if group.inner if only is None else group.name != only:
+                continue
             if family not in group.families and only is None:
                 click.echo(f"{visible(group.title)}: no {family} values.")
                 continue
@@ -70,7 +72,8 @@ def _table(title: str, board: Leaderboard) -> Table:
 def _heading(column: Column) -> str:
     arrow = {True: " ↑", False: " ↓", None: ""}[column.metric.higher_is_better]
     title = column.scenario.title or column.scenario.name
-    return visible(f"{title}\n{column.metric.title}{arrow}")
+    of = f"\nmean of {len(column.members)}" if column.members else ""
+    return visible(f"{title}\n{column.metric.title}{arrow}{of}")
 
 
 def _cell(cell: Cell) -> str:
@@ -79,6 +82,8 @@ def _cell(cell: Cell) -> str:
     text = f"{cell.value:.3g}"
     if cell.ci_low is not None and cell.ci_high is not None:
         text += f"\n{cell.ci_low:.3g}–{cell.ci_high:.3g}"
-    if cell.n_scored < cell.n_asked:
+    if not cell.is_whole:
+        text += f"\n{cell.held} of {cell.of}"
+    elif cell.n_scored < cell.n_asked:
         text += f"\n{cell.n_scored}/{cell.n_asked}"
     return text

@@ -22,6 +22,7 @@ class GroupConfig(Record, frozen=True):
         description: Markdown.
         groups: groups of scenarios, as their files have them; all in them belong to it.
         exclusive: whether what it shows is in no other board.
+        combine: whether each name and group is one column, the mean over its scenarios.
     """
 
     title: str
@@ -29,6 +30,7 @@ class GroupConfig(Record, frozen=True):
     description: str = ""
     groups: tuple[str, ...] = ()
     exclusive: bool = False
+    combine: bool = False
 
     def __post_init__(self) -> None:
         if not (self.scenarios or self.groups):

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from msgspec import structs
 
-from helmsite.query import ranking
+from helmsite.query import joint, ranking, statistics
 from helmsite.query.index import WORST
 from helmsite.query.rows import Cell, Column, LeaderboardRow
 from helmsite.query.sql import query
@@ -70,6 +70,8 @@ class Found(NamedTuple):
 
 
 Lines = dict[str, list[Cell]]
+Members = dict[str, list[list[Cell]]]
+"""By model, and per column, the cells of the scenarios that it stands for."""
 
 
 def tables(
@@ -84,24 +86,52 @@ def tables(
     models with any run of the columns' scenarios are there, by name. With `by_run`, each
     run is a line by its id, as if it were a model of its own.
     """
-    flat = [(name, n, c) for name, cs in wanted.items() for n, c in enumerate(cs)]
-    found: dict[str, Lines] = {name: {} for name in wanted}
+    found = _members(connection, wanted, by_run=by_run)
+    return {name: _joined(lines) for name, lines in found.items()}
+
+
+def _members(
+    connection: duckdb.DuckDBPyConnection,
+    wanted: Mapping[str, Sequence[Column]],
+    *,
+    by_run: bool = False,
+) -> dict[str, Members]:
+    flat = [
+        (name, place, part, head, column)
+        for head, (name, place, whole) in enumerate(
+            (name, n, c) for name, cs in wanted.items() for n, c in enumerate(cs)
+        )
+        for part, column in enumerate(whole.parts)
+    ]
+    found: dict[str, Members] = {name: {} for name in wanted}
     if not flat:
         return found
-    connection.register("wanted", _wanted([column for *_, column in flat]))
+    heads = [head for *_, head, _ in flat]
+    connection.register("wanted", _wanted([column for *_, column in flat], heads))
     rows = connection.execute(query("cells"), {"by_run": by_run}).fetchall()
     for row in map(Found._make, rows):
-        name, place, column = flat[row.place]
-        empty = [Cell()] * len(wanted[name])
-        found[name].setdefault(row.model, empty)[place] = row.cell(column)
+        name, place, part, _, column = flat[row.place]
+        if row.model not in found[name]:
+            found[name][row.model] = [[Cell()] * len(c.parts) for c in wanted[name]]
+        found[name][row.model][place][part] = row.cell(column)
     return {name: dict(sorted(lines.items())) for name, lines in found.items()}
 
 
+def _joined(lines: Members) -> Lines:
+    return {
+        model: [joint.cell(cells) for cells in line] for model, line in lines.items()
+    }
+
+
 def compare(lines: Iterable[list[Cell]], columns: Sequence[Column]) -> None:
-    """Give each cell its place among those of its column."""
+    """Give each cell its place among those of its column.
+
+    A mean over some of a column's scenarios is set beside no other: it has none.
+    """
     all_lines = list(lines)
     for place, column in enumerate(columns):
-        values = [line[place].value for line in all_lines]
+        cells = [line[place] for line in all_lines]
+        values = [cell.value if cell.is_whole else None for cell in cells]
         direction = column.metric.higher_is_better
         heats = ranking.heats(values, direction)
         bests = ranking.bests(values, direction)
@@ -109,11 +139,12 @@ def compare(lines: Iterable[list[Cell]], columns: Sequence[Column]) -> None:
             line[place] = structs.replace(line[place], heat=heat, best=best)
 
 
-def _wanted(columns: Sequence[Column]) -> pa.Table:
+def _wanted(columns: Sequence[Column], heads: Sequence[int]) -> pa.Table:
     text = pa.string()
     return pa.table(
         {
             "place": pa.array(range(len(columns)), pa.int32()),
+            "head": pa.array(heads, pa.int32()),
             "scenario": pa.array([c.scenario.name for c in columns], text),
             "metric": pa.array([c.metric.name for c in columns], text),
             "split": pa.array([c.split for c in columns], text),
@@ -133,16 +164,17 @@ def rows(
 
     With `outcomes`, models get rank bands.
     """
-    lines = tables(connection, {"": columns})[""]
+    members = _members(connection, {"": columns})[""]
+    lines = _joined(members)
     compare(lines.values(), columns)
-    values = list(lines.values())
+    values = list(members.values())
     table = [_present(values, place, column) for place, column in enumerate(columns)]
     rates = ranking.win_rates(ranking.column_wins(table, len(lines)))
     bands = [0] * len(lines)
     if outcomes is not None and any(count for _, count in rates):
-        drawn = [
+        drawn = (
             _drawn(values, p, column, outcomes) for p, column in enumerate(columns)
-        ]
+        )
         won = ranking.column_wins(drawn, len(lines))
         bands = ranking.bands([rate for rate, _ in rates], won)
     found = [
@@ -231,16 +263,33 @@ def _order(row: LeaderboardRow) -> tuple[float, int, str]:
 Values = tuple[list[int], "NDArray[np.float64]", bool | None]
 
 
-def _present(lines: Sequence[list[Cell]], place: int, column: Column) -> Values:
-    present = [m for m, line in enumerate(lines) if line[place].value is not None]
-    values = np.array([lines[m][place].value for m in present], dtype=np.float64)
-    return present, values, column.metric.higher_is_better
+def _present(lines: Sequence[list[list[Cell]]], place: int, column: Column) -> Values:
+    """Return the models with a value in a column, and their values in each member.
+
+    NaN where a model has none in a member; shape (members, models with a value).
+    """
+    present = [
+        m
+        for m, line in enumerate(lines)
+        if any(c.value is not None for c in line[place])
+    ]
+    values = np.array(
+        [[cell.value for cell in lines[m][place]] for m in present], dtype=np.float64
+    )
+    shape = len(present), len(column.parts)
+    return present, values.reshape(shape).T, column.metric.higher_is_better
 
 
 def _drawn(
-    lines: Sequence[list[Cell]], place: int, column: Column, outcomes: Outcomes
+    lines: Sequence[list[list[Cell]]], place: int, column: Column, outcomes: Outcomes
 ) -> Values:
-    """Return a column's values in each resample, (resamples, models with a value)."""
+    """Return the same in each resample, (members, resamples, models with a value)."""
     present, values, direction = _present(lines, place, column)
-    runs = [lines[m][place].run_id for m in present]
-    return present, outcomes.draws(column, runs, values), direction
+    found = np.full((len(values), statistics.RESAMPLES, len(present)), np.nan)
+    if direction is None or len(present) < 2:
+        return present, found, direction  # it counts for nothing
+    for part, member in enumerate(column.parts):
+        has = np.flatnonzero(~np.isnan(values[part]))
+        runs = [lines[present[m]][place][part].run_id for m in has]
+        found[part][:, has] = outcomes.draws(member, runs, values[part][has])
+    return present, found, direction

@@ -1,30 +1,31 @@
 -- The run that fills each cell, and its value.
 --
--- In:  wanted  (place, scenario, metric, split, perturbation, computed_on): the columns
+-- In:  wanted  (place, head, scenario, metric, split, perturbation, computed_on): the columns;
+--              those of one head are shown as one
 --      entry   (run_id, scenario, model, pinned, newest): every run
 --      run, stat  the cache
 -- Of the runs that have the aggregate: the pinned method, then one with a value, then
 -- most instances asked, then the newest. A run's computed value goes before a reported
 -- one, the unnamed scorer before others. Of named scorers of computed values (detectors of
--- toxicity) a column takes one alone, that of most models: no two of them compare.
+-- toxicity) a head takes one alone, that of most models: no two of them compare.
 -- Out: one row per (place, model) with a run of the scenario; others lists the runs that
 --      could have filled it, in the same order.
 
 WITH named AS (
     SELECT
-        place, scorer,
+        head, scorer,
         row_number() OVER (
-            PARTITION BY place ORDER BY count(DISTINCT model) DESC, scorer
+            PARTITION BY head ORDER BY count(DISTINCT model) DESC, scorer
         ) AS choice
     FROM wanted
         JOIN entry USING (scenario)
         JOIN stat USING (run_id, metric, split, perturbation, computed_on)
     WHERE sub_split = '' AND origin = 'computed' AND scorer <> '' AND value IS NOT NULL
-    GROUP BY place, scorer
+    GROUP BY head, scorer
 ),
 wanted_by AS (
     SELECT wanted.*, coalesce(named.scorer, '') AS by
-    FROM wanted LEFT JOIN (SELECT * FROM named WHERE choice = 1) AS named USING (place)
+    FROM wanted LEFT JOIN (SELECT * FROM named WHERE choice = 1) AS named USING (head)
 ),
 offer AS (
     SELECT

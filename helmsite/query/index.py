@@ -10,16 +10,18 @@ from msgspec import structs
 
 from helmsite.config import informed
 from helmsite.errors import ConfigError, suggest
-from helmsite.query.rows import Column, Group
+from helmsite.query import grouping, joint
+from helmsite.query.rows import Column
 from helmsite.query.sql import query
-from helmsite.schema import MetricFacts, matches_entry, parse_entry
+from helmsite.schema import MetricFacts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     import duckdb
 
-    from helmsite.config import GroupConfig, SiteConfig
+    from helmsite.config import SiteConfig
+    from helmsite.query.rows import Group
     from helmsite.schema import Contamination, Manifest, ModelCard, ScenarioFacts
 
 ACCURACY, CALIBRATION, EFFICIENCY = "accuracy", "calibration", "efficiency"
@@ -34,7 +36,6 @@ CHOSEN = {  # HELM's metric groups; other families show all of their metrics
         *("num_prompt_tokens", "num_output_tokens"),
     ),
 }
-ALL, ALL_TITLE = "all", "All scenarios"
 
 
 class Held(NamedTuple):
@@ -154,6 +155,22 @@ class Index:
             ]
         return [column for column in found if self.has_value(column)]
 
+    def group_columns(self, group: Group, family: str) -> list[Column]:
+        """Return the columns of a group's table; its joints are one for each metric."""
+        shared = {name: each for each in group.joints for name in each.scenarios}
+        found: list[Column] = []
+        for name in group.scenarios:
+            each = shared.get(name)
+            if each is None:
+                found += self.columns(name, family)
+            elif name == each.scenarios[0]:
+                members = [c for s in each.scenarios for c in self.columns(s, family)]
+                valued = [c for c in members if self.has_value(c)]
+                main = self.main_metric(name)
+                called = main.name if main else ""
+                found += joint.columns(each, valued or members, family, called)
+        return found
+
     def has_value(self, column: Column) -> bool:
         """Say whether any run has a value for a column."""
         key = (
@@ -184,66 +201,20 @@ class Index:
     @cached_property
     def groups(self) -> tuple[Group, ...]:
         """The site's groups; without any, all scenarios and their own groups."""
-        if not self.site.groups:
-            named = {g: "" for f in self.scenarios.values() for g in sorted(f.groups)}
-            own = [
-                self._group(g, g.replace("_", " ").capitalize(), "", self._in_group(g))
-                for g in sorted(named)
-                if g != ALL
-            ]
-            everything = self._group(ALL, ALL_TITLE, "", list(self.scenarios))
-            return (everything, *own) if self.scenarios else ()
-        boards = self.site.groups
-        shown = {name: self._of_board(board) for name, board in boards.items()}
-        alone = {s for name in boards if boards[name].exclusive for s in shown[name]}
-        found = [
-            self._group(
-                name,
-                board.title,
-                board.description,
-                [s for s in shown[name] if board.exclusive or s not in alone],
-            )
-            for name, board in boards.items()
-            if shown[name] or board.scenarios
-        ]
-        if self.scenarios.keys() - {s for g in found for s in g.scenarios}:
-            name = ALL if ALL not in self.site.groups else "all_scenarios"
-            found.append(self._group(name, ALL_TITLE, "", list(self.scenarios)))
-        return tuple(found)
+        found = grouping.groups(self.site.groups, self.scenarios)
+        return tuple(
+            structs.replace(group, families=self._families(group.scenarios))
+            for group in found
+        )
 
-    def _of_board(self, board: GroupConfig) -> list[str]:
-        found = [*self._matching(board.scenarios)]
-        found += [name for group in board.groups for name in self._in_group(group)]
-        return list(dict.fromkeys(found))
-
-    def _in_group(self, group: str) -> list[str]:
-        return [name for name, f in self.scenarios.items() if group in f.groups]
-
-    def _matching(self, entries: Iterable[str]) -> list[str]:
-        """Return the scenarios that a group's entries stand for, in their order.
-
-        Raises:
-            ConfigError: an entry cannot be read.
-        """
-        found: dict[str, None] = {}
-        for entry in entries:
-            parse_entry(entry)
-            for scenario in sorted(self.scenarios):
-                if matches_entry(entry, scenario):
-                    found[scenario] = None
-        return list(found)
-
-    def _group(
-        self, name: str, title: str, description: str, scenarios: Sequence[str]
-    ) -> Group:
+    def _families(self, scenarios: Sequence[str]) -> tuple[str, ...]:
         metrics = [f for s in scenarios for f in self.metrics[s].values()]
         others = sorted({f.family for f in metrics} - {*FAMILIES, GENERAL, ""})
-        families = [
+        return tuple(
             family
             for family in (*FAMILIES, *others, GENERAL)
             if any(self.columns(scenario, family) for scenario in scenarios)
-        ]
-        return Group(name, title, description, tuple(scenarios), tuple(families))
+        )
 
     def group(self, name: str) -> Group:
         """Return a group by its name.

@@ -10,7 +10,7 @@ import numpy as np
 from helmsite.query import statistics
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -105,8 +105,41 @@ def wins(values: Draws, higher_is_better: bool) -> Draws:
     return found
 
 
+def joint_wins(values: Draws, higher_is_better: bool) -> Draws:
+    """Return each model's share of wins by the mean over the members of a column.
+
+    (members, ..., models) in, (..., models) out. Two models are compared by their means
+    over the members that both have; a model counts the others that it shares one with,
+    and is NaN if there is none.
+
+    Args:
+        values: NaN where a model has no value in a member, in all resamples alike.
+        higher_is_better: the good direction.
+    """
+    missing = np.isnan(values)
+    if not missing.any():
+        return wins(values.mean(axis=0), higher_is_better)
+    has = ~missing.reshape(len(values), -1, values.shape[-1])[:, 0]
+    known = np.where(missing, 0.0, values if higher_is_better else -values)
+    found = np.full(values.shape[1:], np.nan)
+    for model in range(values.shape[-1]):
+        own, both = known[has[:, model]], has[has[:, model]]
+        shared = both.sum(axis=0)
+        rivals = shared > 0
+        rivals[model] = False
+        if not rivals.any():
+            continue
+        with_rivals = both[:, rivals].astype(np.float64)
+        mine = np.einsum("m...,mr->...r", own[..., model], with_rivals)
+        theirs = own[..., rivals].sum(axis=0)
+        gaps = np.round(mine / shared[rivals], DIGITS)
+        gaps -= np.round(theirs / shared[rivals], DIGITS)
+        found[..., model] = ((gaps > 0) + (gaps == 0) / 2).mean(axis=-1)
+    return found
+
+
 def column_wins(
-    columns: Sequence[tuple[Sequence[int], Draws, bool | None]], models: int
+    columns: Iterable[tuple[Sequence[int], Draws, bool | None]], models: int
 ) -> Draws:
     """Return the wins of each model in each column that counts; (columns, ..., models).
 
@@ -114,16 +147,19 @@ def column_wins(
     values. NaN where a model has no value.
 
     Args:
-        columns: per column the models with a value, their values (..., those models)
-            and the good direction.
+        columns: per column the models with a value, their values (members, ..., those
+            models) and the good direction.
         models: how many models there are.
     """
-    used = [c for c in columns if c[2] is not None and len(c[0]) >= 2]
-    shape = used[0][1].shape[:-1] if used else ()
-    found = np.full((len(used), *shape, models), np.nan)
-    for line, (present, values, higher_is_better) in zip(found, used, strict=True):
-        line[..., list(present)] = wins(values, bool(higher_is_better))
-    return found
+    found = []
+    for present, values, higher_is_better in columns:
+        if higher_is_better is None or len(present) < 2:
+            continue
+        won = joint_wins(values, higher_is_better)
+        line = np.full((*won.shape[:-1], models), np.nan)
+        line[..., list(present)] = won
+        found.append(line)
+    return np.stack(found) if found else np.empty((0, models))
 
 
 def win_rates(won: Draws) -> list[tuple[float | None, int]]:

@@ -102,7 +102,7 @@ class Results:
         index = self._index
         found = index.group(group)
         index.check("family", family, found.families or (ACCURACY,))
-        columns = [c for s in found.scenarios for c in index.columns(s, family)]
+        columns = index.group_columns(found, family)
         outcomes = self._outcomes if family == ACCURACY else None
         rows = board.rows(self._connection, index, columns, outcomes)
         return Leaderboard(group, family, tuple(columns), rows)

@@ -32,7 +32,8 @@ class Cell(Record, frozen=True):
     `best` is set only where no other cell of the column is as good. `other_runs` are the
     runs that could have filled the cell and were not chosen. `origin` is 'reported' for a
     number that its source computed. `scorer` names who or what judged, if it was not the
-    metric alone.
+    metric alone. In a column of several scenarios `value` is the mean over `held` `of`
+    them, and no single run fills the cell.
     """
 
     value: float | None = None
@@ -47,16 +48,35 @@ class Cell(Record, frozen=True):
     heat: int = -1
     origin: str = "computed"
     scorer: str = ""
+    held: int = 0
+    of: int = 0
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether there is a value, and of all scenarios that the column stands for."""
+        return self.value is not None and self.held == self.of
 
 
 class Column(Record, frozen=True):
-    """A column of a leaderboard: one scenario under one metric and split."""
+    """A column of a leaderboard: one scenario under one metric and split.
+
+    One that stands for several scenarios has a column for each in `members`. `scenario`
+    is then what they are called together; the group `board` shows each under `family`.
+    """
 
     scenario: ScenarioFacts
     metric: MetricFacts
     split: str = ""
     perturbation: str = ""
     computed_on: str = ""
+    members: tuple[Column, ...] = ()
+    board: str = ""
+    family: str = ""
+
+    @property
+    def parts(self) -> tuple[Column, ...]:
+        """The columns that each stand for one scenario."""
+        return self.members or (self,)
 
 
 class LeaderboardRow(Record, frozen=True):
@@ -84,10 +104,20 @@ class Leaderboard(Record, frozen=True):
     rows: tuple[LeaderboardRow, ...]
 
 
+class Joint(Record, frozen=True):
+    """Scenarios that share a column; `board` is the group that shows each of them."""
+
+    title: str
+    board: str
+    scenarios: tuple[str, ...]
+
+
 class Group(Record, frozen=True):
     """A named set of scenarios.
 
-    `families` are accuracy and those others with at least one value.
+    `families` are accuracy and those others with at least one value. `joints` say which
+    of the scenarios share a column. An `inner` group shows what a column of others is
+    the mean of.
     """
 
     name: str
@@ -95,6 +125,8 @@ class Group(Record, frozen=True):
     description: str = ""
     scenarios: tuple[str, ...] = ()
     families: tuple[str, ...] = ()
+    joints: tuple[Joint, ...] = ()
+    inner: bool = False
 
 
 class RunSummary(Record, frozen=True):

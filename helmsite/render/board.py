@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from msgspec import structs
 
-from helmsite.render import contamination, formats
+from helmsite.render import contamination, formats, joints
 from helmsite.render.names import digest, link, slug
 from helmsite.render.parts import Bar, Board, CellView, ColumnView, Link, RowView
 from helmsite.render.text import plain
@@ -146,7 +146,7 @@ def cell_view(
         return CellView("·", title=words, href=href, more=_more(cell, others))
     exact = formats.value(cell.value, form)
     judge = f" by {plain(cell.scorer)}" if cell.scorer else ""
-    known = [f"{name}{judge} {exact}", formats.interval(cell, form)]
+    known = [f"{name}{judge} {exact}", formats.interval(cell, form), joints.words(cell)]
     if cell.n_asked:
         known.append(f"{cell.n_scored:,} of {cell.n_asked:,} observations scored")
     if cell.other_runs:
@@ -156,7 +156,7 @@ def cell_view(
     if cell.origin == "reported":
         known.append("as reported by its source")
     partial = cell.n_scored < cell.n_asked
-    return CellView(
+    view = CellView(
         text=exact,
         sort=repr(round(cell.value, 9)),
         title="; ".join(k for k in known if k),
@@ -170,6 +170,7 @@ def cell_view(
         counted=f"{cell.n_scored:,}/{cell.n_asked:,}" if cell.n_asked else "",
         reported=cell.origin == "reported",
     )
+    return joints.told(view, cell)
 
 
 def _ends(cell: Cell, form: str) -> str:
@@ -221,11 +222,20 @@ def column_view(column: Column, href: str, by: str) -> ColumnView:
         title, note = metric, " · ".join(p for p in (column.metric.unit, detail) if p)
     else:
         title, note = scenario, f"{metric} · {detail}" if detail else metric
+    if column.members:
+        note += f", mean of {len(column.members)}"
     usual = by != "metric" and column.metric.name == column.scenario.main_metric
     key = ["" if by == "metric" else column.scenario.name]
     key += ["" if usual else column.metric.name, *extra]
     return ColumnView(
-        short(".".join(k for k in key if k)), title, note, href, mark, words, metric
+        short(".".join(k for k in key if k)),
+        title,
+        note,
+        href,
+        mark,
+        words,
+        metric,
+        of=len(column.members),
     )
 
 
@@ -236,11 +246,11 @@ def short(name: str) -> str:
     return plain_name if same else f"{plain_name}-{digest(name, 4)}".lstrip("-")
 
 
-def marked(view: CellView, card: ModelCard, scenario: str) -> CellView:
-    """Return a cell with a mark where its model may know the scenario's instances."""
+def marked(view: CellView, card: ModelCard, *scenarios: str) -> CellView:
+    """Return a cell with a mark where its model may know the scenarios' instances."""
     if not card.contamination or not view.sort:
         return view
-    return structs.replace(view, mark=contamination.mark(card, scenario))
+    return structs.replace(view, mark=contamination.mark(card, *scenarios))
 
 
 def bands(rows: Sequence[LeaderboardRow]) -> list[str]:
@@ -302,13 +312,15 @@ def _keys(cells: Sequence[CellView]) -> Iterator[str]:
         yield "Tint: from the worst (none) to the best (full) of the column."
     if any("/" in c.part for c in cells):
         yield "n/N: scored of asked, where some are missing."
+    if any(c.some for c in cells):
+        yield joints.SOME
     if any(c.mark for c in cells):
         yield f"{CONTAMINATED}."
 
 
 def noun(columns: Sequence[Column], by: str = "scenario") -> str:
     """Return what a column stands for: a scenario, where no two are of the same."""
-    each = len({c.scenario.name for c in columns}) == len(columns)
+    each = len({c.scenario.name for c in columns if not c.members}) == len(columns)
     return "scenario" if each and by == "scenario" else "column"
 
 
@@ -330,14 +342,14 @@ def board(
             cell_view(
                 cell,
                 column.metric,
-                link(path, site.run(cell.run_id)),
+                joints.source(site, path, column, cell),
                 scale,
                 runs_of(site, path, column.scenario.name, row.card, cell),
             )
             for cell, column, scale in zip(row.cells, columns, scales, strict=True)
         ]
         cells = [
-            marked(cell, row.card, column.scenario.name)
+            marked(cell, row.card, *(p.scenario.name for p in column.parts))
             for cell, column in zip(cells, columns, strict=True)
         ]
         if by == "metric":
@@ -348,10 +360,7 @@ def board(
             cells = [*cells[:1], *rest]
         table.append(cells)
     heads, table = lean(
-        [
-            column_view(c, link(path, site.scenario(c.scenario.name)), by)
-            for c in columns
-        ],
+        [column_view(c, joints.target(site, path, c), by) for c in columns],
         table,
     )
     stands_for, over = noun(columns, by), rests_on(rows)

@@ -98,7 +98,7 @@ class BoardPages:
                     current=g.name == shown.group,
                 )
                 for g in self._groups
-                if g.families
+                if g.families and (not g.inner or g.name == shown.group)
             ),
             families=tuple(
                 Link(

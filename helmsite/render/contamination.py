@@ -30,13 +30,18 @@ def known_of(card: ModelCard, scenario: str) -> tuple[Contamination, ...]:
     return tuple(sorted(found, key=lambda c: c.evidence != "strong"))
 
 
-def mark(card: ModelCard, scenario: str) -> str:
-    """Return the words behind a cell's mark, '' where nothing is known."""
-    found = known_of(card, scenario)
-    if not found:
+def mark(card: ModelCard, *scenarios: str) -> str:
+    """Return the words behind a cell's mark, '' where nothing is known.
+
+    Of several scenarios they tell how many it is known of, and the strongest.
+    """
+    known = [found for s in scenarios if (found := known_of(card, s))]
+    if not known:
         return ""
-    note = plain(found[0].note)
-    return f"{MEANING[found[0].evidence]}{f': {note}' if note else ''}"
+    first = min((found[0] for found in known), key=lambda c: c.evidence != "strong")
+    note = plain(first.note)
+    of = f"{len(known)} of {len(scenarios)} scenarios: " if len(scenarios) > 1 else ""
+    return f"{of}{MEANING[first.evidence]}{f': {note}' if note else ''}"
 
 
 def of_model(

@@ -59,7 +59,8 @@ class CellView(Record, frozen=True):
     In a leaderboard a cell's words are put together when somebody asks for them, from
     the column's and these: `ends` of the interval, `counted` (scored/asked, where that
     is not the column's), `reported` by the source; and `exact` is the number to sort by
-    where the text does not tell it. `mark` says what is known of contamination.
+    where the text does not tell it. `mark` says what is known of contamination. A mean
+    over `some` scenarios of its column says so; 0 where it is one over all.
     """
 
     text: str
@@ -76,12 +77,14 @@ class CellView(Record, frozen=True):
     reported: bool = False
     exact: str = ""
     mark: str = ""
+    some: int = 0
 
 
 class ColumnView(Record, frozen=True):
     """A table's column; `key` names it in addresses, `arrow` shows the good direction.
 
     `metric` is what its cells are values of, `counted` the usual scored/asked of them.
+    Where cells are means over several scenarios, `of` is how many.
     """
 
     key: str
@@ -92,6 +95,7 @@ class ColumnView(Record, frozen=True):
     direction: str = ""
     metric: str = ""
     counted: str = ""
+    of: int = 0
 
 
 class RowView(Record, frozen=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from helmsite.render import formats
+from helmsite.render import formats, joints
 from helmsite.render.text import plain
 
 if TYPE_CHECKING:
@@ -58,7 +58,9 @@ def board(shown: Leaderboard) -> str:
     if not shown.rows or not shown.columns:
         return EMPTY
     models = formats.count(len(shown.rows), "model")
-    across = formats.count(len({c.scenario.name for c in shown.columns}), "scenario")
+    across = formats.count(len(joints.scenarios(shown.columns)), "scenario")
+    if any(c.members for c in shown.columns):
+        across += f" in {formats.count(len(shown.columns), 'column')}"
     start = f"{models} on {across}, {_family(shown.family)}."
     rated = [r for r in shown.rows if r.win_rate is not None]
     if not rated:
