@@ -11,12 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
+from helmsite import run
 from helmsite.archive import Archive
 from helmsite.config import GroupConfig, SiteConfig
 from helmsite.query import Results, joint, ranking, statistics
 from helmsite.query.rows import Cell, Column, Joint
 from helmsite.schema import MetricFacts, ScenarioFacts
-from tests.query_runs import EM, SECONDS, make_run
+from tests.query_runs import SECONDS, make_run
+from tests.test_detectors import Loud
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,8 +84,7 @@ def test_a_group_is_one_column_and_has_a_board_of_its_own(archive):
     assert inner.title == "MMLU"
     assert inner.scenarios == groups["core"].joints[0].scenarios
     assert inner.description == (
-        "Each of the 2 scenarios that share a column, their mean, on the leaderboard "
-        "Core."
+        "The 2 scenarios whose mean is one column of the leaderboard Core."
     )
     with Results(archive, SiteConfig(groups={"core": core("mmlu")}), None) as found:
         assert len(found.leaderboard("mmlu").columns) == 2
@@ -198,17 +199,26 @@ def test_columns_of_one_title_are_told_apart(archive):
 
 
 def test_members_of_unlike_metrics_have_a_column_each(archive):
-    other = structs.replace(EM, name="f1", title="F1")
     for name in ("a", "b"):
         make_run(archive, f"s:x={name}", "m", [1], facts=of("s"))
-    make_run(
-        archive, "s:x=c", "m", [1], facts=of("s"), metrics=(other, EM), main_metric="f1"
-    )
+    for name in ("c", "d"):
+        make_run(
+            archive,
+            f"s:x={name}",
+            "m",
+            [0],
+            seconds=[3.0],
+            facts=of("s"),
+            main_metric="inference_runtime",
+        )
     shown, _ = board(archive, core=core("s"))
-    assert [[p.scenario.name for p in c.parts] for c in shown.columns] == [
-        ["s:x=a", "s:x=b"]
-    ]  # nobody has a value of f1
-    assert len({c.metric.name for c in shown.columns}) == 1
+    assert [
+        (c.metric.name, [p.scenario.name for p in c.members]) for c in shown.columns
+    ] == [
+        ("exact_match", ["s:x=a", "s:x=b"]),
+        ("inference_runtime", ["s:x=c", "s:x=d"]),
+    ]
+    assert [c.value for c in shown.rows[0].cells] == [1.0, 3.0]
 
 
 def test_other_families_are_means_too(archive):
@@ -284,10 +294,24 @@ def test_reported_members_are_told_of():
 
 
 def test_one_detector_judges_all_of_a_column(archive):
-    """Scores of two detectors are never in one mean (cells.sql)."""
-    from helmsite.query.sql import query
-
-    assert "PARTITION BY head" in query("cells")
+    """Scores of two detectors are never in one mean; that of most models has it."""
+    made = {
+        (name, model): subject(archive, name, model, [1, 0])
+        for name in ("a", "b")
+        for model in ("x", "y", "z")
+    }
+    for model in ("x", "y", "z"):
+        run.detect(archive, made["a", model], Loud())
+    run.detect(archive, made["b", "x"], Loud("aloud"))  # first by name
+    run.detect(archive, made["b", "y"], Loud())
+    shown, _ = board(archive, "toxicity", core=core("mmlu"))
+    cells = cells_of(shown)
+    assert {c.scorer for c in cells.values()} == {"loud@1"}
+    assert {name: (c.held, c.of) for name, c in cells.items()} == {
+        "x": (1, 2),
+        "y": (2, 2),
+        "z": (1, 2),
+    }
 
 
 # ---- Intervals

@@ -169,7 +169,7 @@ class _Inner:
             many = "s" if len(set(of)) > 1 else ""
             boards = ", ".join(dict.fromkeys(of))
             words = (
-                f"Each of the {len(group.scenarios)} scenarios that share a column, "
-                f"their mean, on the leaderboard{many} {boards}."
+                f"The {len(group.scenarios)} scenarios whose mean is one column of the "
+                f"leaderboard{many} {boards}."
             )
             yield structs.replace(group, description=words)

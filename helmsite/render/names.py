@@ -114,8 +114,9 @@ class SiteMap:
         return made
 
     def board(self, group: str, family: str) -> str:
-        """Return the leaderboard of a group and a family of metrics."""
-        return f"groups/{self._groups[group]}/{self._families[family]}.html"
+        """Return a group's leaderboard of a family of metrics; '' if there is none."""
+        known = self._groups.get(group), self._families.get(family)
+        return f"groups/{known[0]}/{known[1]}.html" if all(known) else ""
 
     def scenario(self, name: str) -> str:
         """Return a scenario's page; '' if the site has none."""

@@ -134,30 +134,43 @@ def stats() -> tuple[Stat, ...]:
 
 
 def leaderboard() -> Leaderboard:
-    """Return a leaderboard with a band, a partly scored cell and every kind of hole."""
+    """Return a leaderboard with a band, partial cells, a mean and every kind of hole."""
     colours = ScenarioFacts("colours", "Colours", main_metric="exact_match")
     text = ScenarioFacts("text", "A scenario with a title of two lines")
-    columns = (Column(colours, METRIC), Column(text, LOSS), Column(text, METRIC))
+    subjects = ScenarioFacts("subjects", "Subjects", main_metric="exact_match")
+    each = tuple(
+        Column(ScenarioFacts(f"subjects:subject={s}"), METRIC) for s in ("art", "law")
+    )
+    columns = (
+        Column(colours, METRIC),
+        Column(text, LOSS),
+        Column(text, METRIC),
+        Column(subjects, METRIC, members=each),
+    )
     cells = (
         (
             Cell(0.91, 0.88, 0.93, 400, 400, "", best=True, heat=8),
             Cell(0.92, 0.9, 0.95, 50, 50, "", best=True, heat=8),
             Cell(0.5, 0.4, 0.6, 100, 100, "", heat=8),
+            Cell(0.7, 0.63, 0.76, 200, 200, "", heat=8, best=True, held=2, of=2),
         ),
         (
             Cell(0.89, 0.86, 0.92, 400, 400, "", heat=7),
             Cell(1.1, 1.0, 1.2, 50, 50, "", heat=5),
             Cell(0.5, 0.35, 0.65, 60, 100, "", heat=8),
+            Cell(0.81, 0.72, 0.88, 100, 100, "", held=1, of=2),
         ),
         (
             Cell(0.42, 0.37, 0.47, 400, 400, "", heat=3),
             Cell(None, missing="not measurable"),
             Cell(None, missing="failed"),
+            Cell(0.6, 0.53, 0.67, 200, 200, "", heat=0, held=2, of=2),
         ),
         (
             Cell(0.24, 0.2, 0.28, 400, 400, "", heat=0),
             Cell(None, missing="not run"),
             Cell(None, missing="not asked"),
+            Cell(None, missing="not run"),
         ),
     )
     wins = (1.0, 0.75, 0.333, None)
@@ -166,7 +179,7 @@ def leaderboard() -> Leaderboard:
         "accuracy",
         columns,
         tuple(
-            LeaderboardRow(card(i), c, wins[i], 3 if wins[i] else 0, 1.0, band)
+            LeaderboardRow(card(i), c, wins[i], 4 if wins[i] else 0, 1.0, band)
             for i, (c, band) in enumerate(zip(cells, (1, 1, 3, 0), strict=True))
         ),
     )
