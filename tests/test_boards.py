@@ -74,7 +74,15 @@ def test_helms_boards_come_by_a_name(archive, tmp_path):
     ]
     assert found["core_scenarios"] == found["question_answering"] == ("boolq",)
     assert found["robustness_contrast_sets"] == (CONTRAST,)
+    assert found["reasoning"] == ("babi_qa:task=all",)  # as in HELM
     assert len(found["all"]) == 5
+
+
+def test_each_group_of_helms_boards_is_a_column(tmp_path):
+    boards = project(tmp_path, CLASSIC).site.groups
+    assert [name for name, board in boards.items() if not board.combine] == [
+        "robustness_contrast_sets"
+    ]
 
 
 def test_an_unknown_set_of_boards_is_told_of(tmp_path):
@@ -111,9 +119,10 @@ def test_helms_suite_fills_every_group_of_its_boards(tmp_path):
 def test_a_boards_groups_choose_what_runs(tmp_path):
     (tmp_path / "suites").mkdir()
     (tmp_path / "suites" / "s.yaml").write_text(
-        "models: [helmsite/ngram-3]\nscenarios: [babi_qa:task=3, plain_text]\n"
+        "models: [helmsite/ngram-3]\n"
+        "scenarios: [babi_qa:task=all, babi_qa:task=3, plain_text]\n"
     )
     found = project(tmp_path, CLASSIC)
     picked = choose(found.suites["s"], Choice(groups=("reasoning",)), found)
     ((setup,),) = picked.values()
-    assert setup.label == "babi_qa:task=3"
+    assert setup.label == "babi_qa:task=all"
