@@ -159,7 +159,7 @@ def summaries() -> Any:
     unused.BERTScorer = None  # type: ignore[attr-defined]
     sys.modules.setdefault("bert_score", unused)
     if not spacy.util.is_package("en_core_web_sm"):
-        spacy.load = lambda _name: spacy.blank("en")
+        vars(spacy)["load"] = lambda _name: spacy.blank("en")
     from helm.benchmark.metrics.summarization_metrics import (  # type: ignore[import-not-found]
         SummarizationMetric,
     )
