@@ -396,6 +396,18 @@ def test_wrong_parameters_are_explained(
         assert "Write it as quiz:k=<integer>,loud=<boolean>,part=dev|test" in said
 
 
+def test_many_possible_values_are_counted_and_the_nearest_named(
+    project: Project,
+) -> None:
+    words = [f"word{n}" for n in range(13)]
+    said = project.fails("quiz:w=wodr7", parameters={"w": {"values": words}})
+    assert "w=wodr7 is none of word0, word1, word2, word3, ... (13). Did" in said
+    assert "'word7'" in said
+    assert "Write it as quiz:w=word0|word1|word2|word3|... (13)" in said
+    said = project.fails("quiz:w=wodr7", parameters={"w": {"values": words[1:]}})
+    assert "word9, word10, word11, word12. Did" in said
+
+
 def test_a_parameter_without_default_must_be_given(project: Project) -> None:
     message = project.fails(parameters={"k": {"type": "integer"}})
     assert "the parameter 'k' must be given" in message

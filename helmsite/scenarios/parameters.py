@@ -24,6 +24,8 @@ RESERVED = {
     "max_eval_instances": "max_eval_instances is an adapter setting",
     "data_augmentation": "perturbations are chosen in the run entry of a suite",
 }
+SHOWN = 12
+"""Possible values that a message names; of more, the first ones and a count."""
 
 
 def resolve(definition: Definition, given: Mapping[str, str]) -> dict[str, Value]:
@@ -141,8 +143,7 @@ def _parse(name: str, parameter: Parameter, text: str) -> Value:
 
 def _refusal(value: Value, parameter: Parameter) -> str:
     if parameter.values and value not in parameter.values:
-        known = ", ".join(written(v) for v in parameter.values)
-        return f"is none of {known}"
+        return f"is none of {_listed(parameter, ', ')}"
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         if parameter.minimum is not None and value < parameter.minimum:
             return f"is below the minimum of {parameter.minimum:g}"
@@ -172,7 +173,16 @@ def _usage(definition: Definition) -> str:
     if not definition.parameters:
         return f"Write just {definition.name}: it has no parameters."
     known = {
-        name: "|".join(written(v) for v in p.values) or f"<{p.type}>"
+        name: _listed(p, "|") or f"<{p.type}>"
         for name, p in definition.parameters.items()
     }
     return f"Write it as {format_entry(definition.name, known)}"
+
+
+def _listed(parameter: Parameter, between: str) -> str:
+    """Return the values that a parameter can have, the first ones if they are many."""
+    values = [written(value) for value in parameter.values]
+    if len(values) > SHOWN:
+        few = SHOWN // 3
+        values[few:] = [f"... ({len(values)})"]
+    return between.join(values)
