@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from helmsite import scenarios
+from helmsite.config import builtin_suite
 from helmsite.scenarios.ahead import needs
+from helmsite.scenarios.library import find
+from helmsite.scenarios.loading import choose
 from helmsite.scenarios.reading import read_file
+from helmsite.scenarios.templates import renderer
+from helmsite.schema.entries import read_entry
 from tests.local_data import PLACES
 
 if TYPE_CHECKING:
@@ -74,6 +80,23 @@ def test_the_golden_page_of_the_library(request: pytest.FixtureRequest) -> None:
     if request.config.getoption("--update-golden", default=False):
         PAGE.write_text(text, encoding="utf-8")
     assert PAGE.read_text(encoding="utf-8") == text, "make golden writes it anew"
+
+
+def test_scenarios_of_helm_classic_that_differ_have_titles_that_differ() -> None:
+    classic = builtin_suite("helm_classic")
+    assert classic is not None
+    names: dict[str, set[str]] = defaultdict(set)
+    for entry in classic.scenarios:
+        if "default_sweep" in entry.scenario:
+            continue
+        name = entry.scenario.partition(":")[0]
+        own = read_file(find(name, [])).definition.parameters
+        chosen = choose(read_entry(entry.scenario, tuple(own)).scenario)
+        title = renderer(chosen.values)(chosen.definition.title)
+        names[title].add(chosen.name)
+    assert len(names) > 200
+    assert {title: same for title, same in names.items() if len(same) > 1} == {}
+    assert names["BoolQ (contrast set only)"] == {"boolq:only_contrast=True"}
 
 
 def test_checksums_are_those_of_the_original_files(shared: Path) -> None:
