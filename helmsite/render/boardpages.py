@@ -82,7 +82,7 @@ class BoardPages:
         shown, site, root = self._shown, self._frames.map, up(path)
         part = self._parts[number - 1]
         title = plain(self._group.title or self._group.name)
-        family = shown.family.replace("_", " ")
+        family = sentences.lower(formats.family(shown.family))
         board = self._board(part, path, f"{title}, {family}")
         heading = title if shown.family == "accuracy" else f"{title}: {family}"
         if number > 1:
@@ -102,7 +102,7 @@ class BoardPages:
             ),
             families=tuple(
                 Link(
-                    plain(f).replace("_", " ").capitalize(),
+                    formats.family(f),
                     root + site.board(shown.group, f),
                     current=f == shown.family,
                 )

@@ -26,6 +26,15 @@ FAMILY_ORDER = (
     "efficiency",
 )
 LAST_FAMILY = "general_information"
+FAMILY_TITLES = {
+    "bbq_metrics": "BBQ metrics",
+    "apps_metrics": "APPS metrics",
+    "calibration_detailed": "Calibration (detailed)",
+    "robustness_detailed": "Robustness (detailed)",
+    "fairness_detailed": "Fairness (detailed)",
+    "efficiency_detailed": "Efficiency (detailed)",
+}
+"""Those of HELM's families whose title is not their name in plain words."""
 HOLES = {
     "not run": "this model was not run here",
     "not measurable": "the metric is not defined for this run",
@@ -158,6 +167,12 @@ def listed(words: Sequence[str], joint: str = "and") -> str:
     if len(words) < 2:
         return "".join(words)
     return f"{', '.join(words[:-1])} {joint} {words[-1]}"
+
+
+def family(name: str) -> str:
+    """Return what a family of metrics is called: "BBQ metrics", "General information"."""
+    words = plain(name).replace("_", " ")
+    return FAMILY_TITLES.get(name, words[:1].upper() + words[1:])
 
 
 def families(names: Sequence[str]) -> list[str]:

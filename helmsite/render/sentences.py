@@ -95,7 +95,7 @@ def _no_rates(shown: Leaderboard) -> str:
 def _family(family: str) -> str:
     if family == "accuracy":
         return "each by its main metric"
-    return f"{plain(family).replace('_', ' ').removesuffix(' metrics')} metrics"
+    return f"{lower(formats.family(family)).removesuffix(' metrics')} metrics"
 
 
 def _tied(leader: LeaderboardRow, rows: Sequence[LeaderboardRow]) -> str:
@@ -148,7 +148,7 @@ def scenario(page: ScenarioPage) -> str:
         return f"{start}; none has a value under its main metric."
     metric = page.columns[place].metric
     values = sorted(r.cells[place].value or 0.0 for r in scored)
-    label = _lower(metric.title)
+    label = lower(metric.title)
     left = len(page.rows) - len(scored)
     without = f"; {left:,} without a value" if left else ""
     if values[0] == values[-1]:
@@ -172,7 +172,8 @@ def _whose(rows: Sequence[LeaderboardRow], place: int, value: float) -> str:
     return f" ({names[0]})" if len(names) == 1 else ""
 
 
-def _lower(title: str) -> str:
+def lower(title: str) -> str:
+    """Return a title as it stands inside of a sentence: "exact match", but "F1"."""
     shown = plain(title)
     return shown[:1].lower() + shown[1:] if shown[1:2].islower() else shown
 
@@ -219,8 +220,8 @@ def main_value(summary: RunSummary) -> str:
     if metric is None:
         return ""
     if cell.value is None:
-        return f"; {_lower(metric.title)} has no value ({cell.missing or 'not run'})"
-    value = f"{_lower(metric.title)} {formats.rough(cell.value, metric.format)}"
+        return f"; {lower(metric.title)} has no value ({cell.missing or 'not run'})"
+    value = f"{lower(metric.title)} {formats.rough(cell.value, metric.format)}"
     return ": " + ", ".join(
         p for p in (value, formats.interval(cell, metric.format)) if p
     )
