@@ -507,6 +507,19 @@ def test_a_damaged_archive_is_named(name: str, tmp_path: Path) -> None:
     assert not (tmp_path / "all").exists()
 
 
+@pytest.mark.parametrize("packing", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_damaged_member_is_no_fault_of_the_program(
+    packing: int, tmp_path: Path
+) -> None:
+    archive = tmp_path / "a.zip"
+    with zipfile.ZipFile(archive, "w", packing) as file:
+        file.writestr("x", bytes(range(256)) * 40)
+    data = archive.read_bytes()
+    archive.write_bytes(data[:50] + b"?" * 40 + data[90:])
+    with pytest.raises(FetchError, match=r"a\.zip: cannot be unpacked: \w"):
+        extract(archive, "x", tmp_path / "x")
+
+
 def test_what_is_no_archive(tmp_path: Path) -> None:
     (tmp_path / "a.tar").write_bytes(b"not at all")
     with pytest.raises(FetchError, match=r"a\.tar: cannot be unpacked"):

@@ -274,9 +274,13 @@ def test_packed_files_are_unpacked(suffix: str, project: Project) -> None:
             file.write(ROWS)
     project.write(path.name)
     assert project.inputs() == ["A?", "B?"]
-    path.write_bytes(path.read_bytes()[:-12])
-    with pytest.raises(ScenarioError, match=rf"q\.jsonl\.{suffix}: cannot be read"):
-        project.load()
+    whole = path.read_bytes()
+    for damaged in (whole[:-12], whole[:8] + b"?" * 20 + whole[28:], b"no such thing"):
+        path.write_bytes(damaged)
+        with pytest.raises(
+            ScenarioError, match=rf"q\.jsonl\.{suffix}: cannot be read: \w"
+        ):
+            project.load()
 
 
 @pytest.mark.parametrize("name", ["a.pkl", "a.pk", "a.pickle", "a.pickle.gz"])

@@ -6,6 +6,7 @@ devices are never made.
 
 from __future__ import annotations
 
+import lzma
 import os
 import re
 import shutil
@@ -35,9 +36,11 @@ GROWTH_ALLOWED = 2**28
 PIECE = 2**20
 SHOWN = 5
 FAULTS = (
-    *(OSError, EOFError, ValueError, RuntimeError, NotImplementedError, KeyError),
-    *(tarfile.TarError, zipfile.BadZipFile, zlib.error),
+    *(tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError),
+    *(OSError, EOFError),  # cut short, or a damaged stream of bzip2 or Zstandard
+    *(ValueError, RuntimeError),  # names that are no text; a password, unknown packing
 )
+"""What the standard library raises for damaged archives, and for a full disk."""
 
 
 class _Member(NamedTuple):

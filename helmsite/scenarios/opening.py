@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import lzma
 import zlib
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO, cast
@@ -65,7 +66,7 @@ def opened(path: Path) -> Iterator[Digest]:
             f"{path}: there is no such file.{suggest(path.name, _neighbours(path))}",
             "Paths are relative to the scenario's YAML file.",
         ) from error
-    except (OSError, EOFError, zlib.error) as error:
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise ScenarioError(
             f"{path}: cannot be read: {reason}.", "Check it."
@@ -83,8 +84,6 @@ def _unpacked(path: Path) -> BinaryIO:
 
         return cast("BinaryIO", bz2.open(path, "rb"))
     if kind == ".xz":
-        import lzma
-
         return cast("BinaryIO", lzma.open(path, "rb"))
     if kind == ".zst":
         import io
