@@ -169,6 +169,7 @@ BAD: list[tuple[str, str, Change, str]] = [
     ("twitter_aae:demographic=aa", "twitter_aae/aa_tweets.csv", lambda data: data + b"a,b\r\n", r"aa_tweets\.csv, row 4 .*2 values for 1 columns"),
     ("ice:subset=ja", "ice_scenario_pinned_file_order.json", swap("S2B-003", "S9B-003"), r"pinned order of ICE-JA/Corpus names texts that are not there"),
     ("ice:subset=can,gender=male", "ice/ICE-CAN/Headers/Spoken ICE-CAN metadata.xls", lambda _: b"no workbook", r"Spoken ICE-CAN metadata\.xls: no readable Excel workbook"),
+    ("ice:subset=can,gender=male", "ice/ICE-CAN/Headers/Spoken ICE-CAN metadata.xls", lambda _: b" ", r"^(?!.*workbook).*Spoken ICE-CAN metadata\.xls: the file is empty"),
     ("ice:subset=ja,gender=male", "ice/ICE-JA/Corpus/S1A-001.txt", bytes, r"gender of authors is not known for ja"),
     ("legal_support", "legal_support/dev.jsonl", lines(lambda row: row.update(label="c")), r"dev\.jsonl, line 2: references: .*citation_c"),
     ("legal_support", "legal_support/dev.jsonl", lines(lambda row: row.pop("citation_b") and None), r"dev\.jsonl, line 2: references: there is no field 'citation_b'"),

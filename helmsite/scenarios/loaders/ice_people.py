@@ -72,11 +72,14 @@ def _lines(files: Files, name: str, region: str) -> Iterator[list[Any]]:
             "The lists of authors are Excel workbooks, which need the package xlrd.",
             "Type: pip install 'helmsite[ice]'",
         ) from error
+    data = files.data(name)
     try:
-        book = xlrd.open_workbook(file_contents=files.data(name), logfile=_Silence())
-    except Exception as error:  # a damaged one may fail in any way
+        book = xlrd.open_workbook(file_contents=data, logfile=_Silence())
+    except Exception as error:  # xlrd has no common kind: asserts, struct's, lookups'
+        reason = str(error) or type(error).__name__
         raise ScenarioError(
-            f"{name}: no readable Excel workbook: {error}.", "Take the file as it came."
+            f"{name}: no readable Excel workbook: {reason}.",
+            "Take the file as it came.",
         ) from error
     sheets = book.sheets()[:1] if region in FIRST_SHEET_ONLY else book.sheets()
     for sheet in sheets:
