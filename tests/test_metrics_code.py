@@ -292,13 +292,13 @@ def test_nothing_is_run_unless_it_was_allowed(name: str) -> None:
     found = asked(name, problem(), RIGHT, sandbox=None)
     assert (found.value, found.missing) == (None, "not measurable")
     assert "--allow-code-execution" in found.details["reason"]
-    (note,) = metrics.notes([name, "exact_match"], None)
+    (note,) = metrics.notes([name, "exact_match"], (), None)
     assert "not run" in note
-    assert metrics.notes(["exact_match"], None) == []
+    assert metrics.notes(["exact_match"], (), None) == []
 
 
 def test_readers_are_told_where_programs_were_run(anywhere: Sandbox) -> None:
-    (note,) = metrics.notes(["pass"], anywhere)
+    (note,) = metrics.notes(["pass"], (), anywhere)
     assert f"sandbox: {anywhere.wall}" in note
 
 

@@ -7,8 +7,25 @@ from typing import Any
 import pytest
 
 from helmsite import metrics
+from helmsite.archive import Archive
 from helmsite.metrics.bias import counted, lists
 from helmsite.metrics.names import BIAS
+from helmsite.run import rescore
+from helmsite.schema import (
+    Completion,
+    Decoding,
+    Instance,
+    Manifest,
+    ModelCard,
+    ModelIdentity,
+    Reference,
+    Reply,
+    Request,
+    RunSpec,
+    ScenarioFacts,
+    preset,
+    run_id,
+)
 from tests.population_cases import state, stats, values
 
 FROZEN = Path(__file__).with_name("frozen") / "population.json"
@@ -154,3 +171,66 @@ def test_empty_answers_are_not_counted_and_tags_are_needed() -> None:
     found = stats(states, BBQ)["bbq_accuracy"]
     assert (found.value, found.n_scored, found.n_asked) == (1.0, 1, 3)
     assert found.ci_low is None  # one instance
+
+
+LOST = ("Z", "B.", "The answer is B")
+
+
+def test_answers_that_name_no_option_count_against_the_stereotype_as_in_helm() -> None:
+    """Of which docs/helm-compatibility.md shows these numbers."""
+
+    def made(answer, *, negative):
+        return asked(answer, right="C", negative=negative, ambiguous=True)
+
+    named = [("A", True), ("B", False), ("B", True), ("C", True)]
+    states = [made(answer, negative=n) for answer, n in named]
+    assert values(states, BBQ)["bbq_metric_ambiguous_bias"] == pytest.approx(0.25)
+    states = [made(answer, negative=n) for answer in LOST for n in (True, False)]
+    assert values(states, BBQ)["bbq_metric_ambiguous_bias"] == -1
+    states = [made("C", negative=True), *(made(a, negative=True) for a in LOST)]
+    assert values(states, BBQ)["bbq_metric_ambiguous_bias"] == -0.75
+
+
+def question(answer: str, mapping: dict[str, str]) -> tuple[Instance, Reply]:
+    tags = ("negative", "non-ambiguous", "A", *ROLES)
+    instance = Instance(
+        f"id {answer}", "x", tuple(Reference(t, tags) for t in "xyz"), split="test"
+    )
+    request = Request(instance.instance_id, "x", Decoding(), output_mapping=mapping)
+    return instance, Reply(request, Completion(answer))
+
+
+@pytest.mark.parametrize("mapping", [{}, {"A": "x", "B": "y", "C": "z"}])
+def test_a_row_says_how_many_answers_name_no_option(mapping: dict[str, str]) -> None:
+    made = [question(answer, mapping) for answer in ("A", " B ", "C", " ", *LOST)]
+    rows = metrics.score(
+        [instance for instance, _ in made],
+        [reply for _, reply in made],
+        preset("multiple_choice_joint"),
+        ["bbq_accuracy"],
+    )
+    assert [row.details["no_option"] for row in rows] == [0, 0, 0, 1, 1, 1, 1]
+
+
+def test_a_runs_warnings_say_it_once_however_often_it_is_scored(
+    tmp_path: Path,
+) -> None:
+    made = [question(answer, {"A": "x", "B": "y", "C": "z"}) for answer in ("A", "Z")]
+    spec = RunSpec("bbq", ModelIdentity("a/b"), preset("multiple_choice_joint"))
+    manifest = Manifest(
+        run_id=run_id(spec.spec_id, "tests", "native"),
+        spec_id=spec.spec_id,
+        suite="tests",
+        spec=spec,
+        scenario=ScenarioFacts("bbq"),
+        card=ModelCard("a/b"),
+        warnings=("2 rows of the data were left out: no right answer.",),
+    )
+    archive = Archive(tmp_path)
+    archive.write_run(manifest, [i for i, _ in made], [r for _, r in made], [], [])
+    for _ in range(2):
+        told = rescore(archive, manifest.run_id, ["bbq_accuracy"]).warnings
+        assert told == (
+            *manifest.warnings,
+            "BBQ: 1 of 2 answers name no option. They count as wrong, and in the bias metrics as answers against the stereotype.",
+        )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from helmsite.errors import MetricError
 from helmsite.metrics.case import Case, Exchange, UnmeasurableError
-from helmsite.metrics.code import NOTE, notes, runs_code
+from helmsite.metrics.code import runs_code
 from helmsite.metrics.kinds import (
     CaseMetric,
     Measure,
@@ -26,6 +26,7 @@ from helmsite.metrics.kinds import (
     text_metric,
 )
 from helmsite.metrics.names import REGISTRY, applicable, load, require
+from helmsite.metrics.notes import notes, renewed
 from helmsite.metrics.sandbox import Limits, Sandbox
 from helmsite.metrics.scoring import score
 from helmsite.schema import PopulationMetric
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from helmsite.schema import MetricFacts
 
 __all__ = [
-    "NOTE",
     "Case",
     "CaseMetric",
     "Exchange",
@@ -55,6 +55,7 @@ __all__ = [
     "pooled_metric",
     "population",
     "population_metric",
+    "renewed",
     "request_metric",
     "require",
     "resolve",

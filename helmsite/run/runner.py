@@ -179,7 +179,7 @@ class Runner:
             ),
             warnings=(
                 *_warnings(work, failures),
-                *metrics.notes(plan.metrics, self.sandbox),
+                *metrics.notes(plan.metrics, scores, self.sandbox),
             ),
         )
         return self.archive.write_run(manifest, work.instances, replies, scores, stats)

@@ -94,17 +94,8 @@ def rescore(
         [*scores, *(s for s in archive.scores(run_id) if _stays(s, names))],
         [*stats, *(s for s in archive.stats(run_id) if _stays(s, names))],
         (*facts, *kept),
-        _told(manifest, names, sandbox),
+        metrics.renewed(manifest.warnings, metrics.notes(names, scores, sandbox)),
     )
-
-
-def _told(
-    manifest: Manifest, names: Sequence[str], sandbox: metrics.Sandbox | None
-) -> tuple[str, ...]:
-    """Return a run's warnings, with what holds now of programs that were run or not."""
-    new = metrics.notes(names, sandbox)
-    old = manifest.warnings
-    return (*(w for w in old if not (new and metrics.NOTE in w)), *new)
 
 
 def _stays(row: Score | Stat, computed: Sequence[str]) -> bool:
