@@ -290,6 +290,31 @@ def test_without_configuration_scenarios_bring_their_groups(archive):
         assert found.scenarios()[0].groups == ("all", "question_answering")
 
 
+def test_groups_are_spelled_as_their_scenarios_are(archive):
+    def facts(title, *groups):
+        return lambda f: structs.replace(f, title=title, groups=groups)
+
+    for name, title, *groups in (
+        ("bbq", "BBQ (Bias Benchmark)", "bbq"),
+        ("gsm", "GSM8K", "gsm", "reasoning"),
+        ("mmlu:subject=a", "MMLU (a)", "mmlu", "reasoning"),
+        ("mmlu:subject=b", "MMLU (b)", "mmlu"),
+        ("copyright:x=1", "Copyright (text)", "copyright_text"),
+        ("copyright:x=2", "Copyright (code)", "copyright_code"),
+    ):
+        make_run(archive, name, "a", [1], facts=facts(title, *groups))
+    with results(archive) as found:
+        assert {g.name: g.title for g in found.groups()} == {
+            "all": "All scenarios",
+            "bbq": "BBQ",
+            "copyright_code": "Copyright code",
+            "copyright_text": "Copyright text",
+            "gsm": "GSM8K",
+            "mmlu": "MMLU",
+            "reasoning": "Reasoning",
+        }
+
+
 def test_configured_groups_keep_their_order(archive):
     for scenario in ("mmlu:subject=x,k=1", "mmlu:subject=y", "boolq", "gsm"):
         make_run(archive, scenario, "a", [1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from msgspec import structs
@@ -69,17 +70,43 @@ def _own(scenarios: Mapping[str, ScenarioFacts]) -> list[Group]:
     if not scenarios:
         return []
     own = {g for facts in scenarios.values() for g in facts.groups} - {ALL}
+    shown = {
+        g: tuple(s for s, facts in scenarios.items() if g in facts.groups)
+        for g in sorted(own)
+    }
     return [
         Group(ALL, ALL_TITLE, scenarios=tuple(scenarios)),
         *(
-            Group(
-                g,
-                g.replace("_", " ").capitalize(),
-                scenarios=tuple(s for s, f in scenarios.items() if g in f.groups),
-            )
-            for g in sorted(own)
+            Group(g, title, scenarios=shown[g])
+            for g, title in _called(shown, scenarios).items()
         ),
     ]
+
+
+def _called(
+    shown: Mapping[str, Sequence[str]], scenarios: Mapping[str, ScenarioFacts]
+) -> dict[str, str]:
+    """Return what groups are called: BBQ for `bbq`, Question answering by its name.
+
+    A group has its scenarios' spelling where their titles begin alike, and as its name
+    does; several of one title are called by their names.
+    """
+    plain = {g: g.replace("_", " ").capitalize() for g in shown}
+    stems = {
+        g: joint.stem([scenarios[s].title or s for s in means])
+        for g, means in shown.items()
+    }
+    count = Counter(stems.values())
+    return {
+        g: stem if count[stem] == 1 and _is_alike(stem, g) else plain[g]
+        for g, stem in stems.items()
+    }
+
+
+def _is_alike(title: str, name: str) -> bool:
+    """Return whether a title is, or begins, a name in another spelling, or a name it."""
+    first, second = ("".join(filter(str.isalnum, t)).lower() for t in (title, name))
+    return bool(first) and (first.startswith(second) or second.startswith(first))
 
 
 def _named(board: GroupConfig, scenarios: Mapping[str, ScenarioFacts]) -> Named:

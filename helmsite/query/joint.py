@@ -39,9 +39,13 @@ def title(name: str, titles: Collection[str]) -> str:
     """
     if len(set(titles)) == 1:
         return next(iter(titles))
+    return stem(titles) or name.replace("_", " ").capitalize()
+
+
+def stem(titles: Iterable[str]) -> str:
+    """Return what titles begin with before a bracket or a colon; '' if it is not one."""
     stems = {t.partition("(")[0].partition(":")[0].strip() for t in titles}
-    stem = stems.pop()
-    return name.replace("_", " ").capitalize() if stems or not stem else stem
+    return stems.pop() if len(stems) == 1 else ""
 
 
 def columns(
