@@ -39,6 +39,8 @@ SWAG = {
     "endings": ["w", "x", "y", "z"],
     "label": 1,
 }
+ASKED = {"question": "a", "passage": "p", "answer": True}
+CONTRAST = {"question": "a", "answer": "TRUE", "perturbed_questions": []}
 TRUTH = "Type,Category,Question,Best Answer,Correct Answers,Incorrect Answers,Source\n"
 COMMENTS = (
     ",id,comment_text,split,toxicity,male,female,LGBTQ,christian,muslim,"
@@ -125,6 +127,45 @@ FAULTS: dict[str, tuple[str, dict[str, str], str]] = {
         },
         "the column 'toxicity' holds what is no number",
     ),
+    "an empty label": (
+        "raft:subset=overruling",
+        {"raft__data__overruling__train_dot_csv": "Sentence,Label\na,b\nc, \n"},
+        "train.csv, row 2 (line 3): Label is empty",
+    ),
+    "a right choice that is empty": (
+        "commonsense:dataset=hellaswag",
+        {
+            "hellaswag__hellaswag_train_dot_jsonl": lines(SWAG),
+            "hellaswag__hellaswag_val_dot_jsonl": lines({**SWAG, "endings": ["a", ""]}),
+        },
+        "hellaswag_val.jsonl, line 1: the right choice is empty",
+    ),
+    **{
+        f"a contrast set {what}": (
+            "boolq",
+            {
+                "boolq__train_dot_jsonl": lines(ASKED),
+                "boolq__dev_dot_jsonl": lines(ASKED),
+                "boolq__boolq_perturbed_dot_json": json.dumps(
+                    {"data": [{}, {**CONTRAST, **change}]}
+                ),
+            },
+            f"boolq_perturbed.json, row 2: {said}",
+        )
+        for what, change, said in (
+            ("without an answer", {"answer": ""}, "the answer is ''"),
+            (
+                "with an answer that is none",
+                {"perturbed_questions": [{"perturbed_q": "b", "answer": "maybe"}]},
+                "perturbed_questions, item 1: the answer is 'maybe'",
+            ),
+            (
+                "without its questions",
+                {"perturbed_questions": [{"answer": "TRUE"}]},
+                "perturbed_questions, item 1: there is no field 'perturbed_q'",
+            ),
+        )
+    },
     "a row without its text": (
         "raft:subset=overruling",
         {"raft__data__overruling__train_dot_csv": "Sentense,Label,ID\na,b,0\nc,d,1\n"},

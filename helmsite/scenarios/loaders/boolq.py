@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from helmsite.errors import ScenarioError
 from helmsite.scenarios.loaders import Loader
 from helmsite.schema import CORRECT_TAG, TRAIN, VALID, Instance, Reference
 
@@ -11,9 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from helmsite.scenarios.files import Files
+    from helmsite.scenarios.sources import Row
 
 ANSWERS = {True: "Yes", False: "No"}
-TRUE = "TRUE"
+TRUTHS = {"TRUE": True, "FALSE": False}
 
 
 def load(files: Files, *, only_contrast: bool) -> Iterator[Instance]:
@@ -53,13 +55,23 @@ def _flips(files: Files) -> dict[str, list[tuple[str, str]]]:
     """
     found: dict[str, list[tuple[str, str]]] = {}
     for row in list(files.rows("contrast", records="data"))[1:]:
-        answer = row.text("answer") == TRUE
+        answer = _truth(row)
         found[row.text("question")] = [
-            (item["perturbed_q"], ANSWERS[not answer])
-            for item in row.value("perturbed_questions", list)
-            if item["perturbed_q"] and (item["answer"] == TRUE) != answer
+            (item.text("perturbed_q"), ANSWERS[not answer])
+            for item in row.rows("perturbed_questions")
+            if item.text("perturbed_q") and _truth(item) != answer
         ]
     return found
+
+
+def _truth(row: Row) -> bool:
+    said = row.text("answer")
+    if said not in TRUTHS:
+        raise ScenarioError(
+            f"{row.place}: the answer is {said!r}.",
+            f"It is one of {', '.join(TRUTHS)}.",
+        )
+    return TRUTHS[said]
 
 
 BOOLQ = Loader(version=1, load=load)

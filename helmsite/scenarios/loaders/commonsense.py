@@ -24,7 +24,7 @@ def load(files: Files, *, dataset: str) -> Iterator[Instance]:
     """Yield the questions of a dataset, split by split.
 
     Raises:
-        ScenarioError: a row without a right answer among its choices.
+        ScenarioError: a row without a right answer among its choices, or a blank one.
     """
     read = READERS[dataset]
     for split in SPLITS:
@@ -41,6 +41,10 @@ def load(files: Files, *, dataset: str) -> Iterator[Instance]:
                     f"{row.place}: the answer is number {right + 1} of {len(choices)}"
                     " choices.",
                     "Do the labels belong to this file?",
+                )
+            if not choices[right].strip():
+                raise ScenarioError(
+                    f"{row.place}: the right choice is empty.", "Is the row cut off?"
                 )
             yield Instance(
                 "", question, _references(choices, choices[right]), split=split

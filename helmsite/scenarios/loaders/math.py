@@ -87,7 +87,7 @@ def load(
                 continue
             solution = row.text("solution")
             found = solution if use_chain_of_thought else boxed(solution)
-            if found is None:
+            if not (found and found.strip()):
                 files.skip(f"no {BOX}{{...}} ends the solution")
                 continue
             yield _instance(row.text("problem"), found, split)

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from helmsite.scenarios.loaders import Loader
+from helmsite.scenarios.loaders.texts import filled
 from helmsite.schema import CORRECT_TAG, TEST, TRAIN, Instance, Reference
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def load(files: Files, *, subset: str) -> Iterator[Instance]:
     for split, numbers in ((TRAIN, order[count:]), (TEST, order[:count])):
         for row in (rows[number] for number in numbers):
             shown = (f"{field}: {row.text(field)}" for field in FIELDS[subset])
-            label = Reference(row.text("Label"), (CORRECT_TAG,))
+            label = Reference(filled(row, "Label"), (CORRECT_TAG,))
             yield Instance("", "\n".join(shown), (label,), split=split)
 
 
