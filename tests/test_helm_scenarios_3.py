@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -182,7 +183,7 @@ COT = "math:subject=algebra,level=5,use_chain_of_thought=True"
             "code:dataset=humaneval",
             HUMANEVAL,
             lambda t: t.replace("HumanEval/2", "HumanEval/0"),
-            "line 3: the task 'HumanEval/0' is there twice",
+            "line 3: the task 'HumanEval/0' is there already: ",
         ),
         (
             "code:dataset=humaneval",
@@ -224,7 +225,7 @@ COT = "math:subject=algebra,level=5,use_chain_of_thought=True"
             "entity_matching:dataset=Beer",
             f"{BEER}/tableB.csv",
             lambda t: t.replace("\r\n8,", "\r\n7,"),
-            "tableB.csv, row 9: the id 7 is there twice",
+            "tableB.csv, row 9: the id 7 is there already: tables/tableB.csv, row 8",
         ),
         (
             "entity_matching:dataset=Beer",
@@ -290,9 +291,18 @@ def test_a_missing_file_is_named(entry: str, name: str, own: Path) -> None:
     assert path.name in error.value.message
 
 
-def test_a_solution_without_a_box_is_counted(own: Path) -> None:
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda t: t.replace("boxed", "box"),
+        lambda t: re.sub(r"boxed\{[^{}]*\}", "boxed{ }", t),
+    ],
+)
+def test_a_solution_without_an_answer_in_a_box_is_counted(
+    change: Callable[[str], str], own: Path
+) -> None:
     before = load(ALGEBRA, own)
-    damaged(own, FIRST, lambda t: t.replace("boxed", "box"))
+    damaged(own, FIRST, change)
     after = load(ALGEBRA, own)
     assert len(after.instances) == len(before.instances) - 1
     assert after.skipped == {"no \\boxed{...} ends the solution": 1}

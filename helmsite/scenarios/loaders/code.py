@@ -7,7 +7,6 @@ stays a text because some of its numbers have thousands of digits, and `timeout`
 
 from __future__ import annotations
 
-import io
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ import msgspec
 
 from helmsite.errors import ScenarioError
 from helmsite.scenarios.loaders import Loader
+from helmsite.scenarios.loaders.texts import Once, as_read
 from helmsite.schema import CORRECT_TAG, TEST, TRAIN, Instance, Reference
 
 if TYPE_CHECKING:
@@ -37,14 +37,9 @@ def load(files: Files, *, dataset: str, timeout: int) -> Iterator[Instance]:
 
 
 def _humaneval(files: Files) -> Iterator[Instance]:
-    seen: set[str] = set()
+    once = Once("task")
     for row in files.rows("problems"):
-        task = row.text("task_id")
-        if task in seen:
-            raise ScenarioError(
-                f"{row.place}: the task {task!r} is there twice.", "Remove one of them."
-            )
-        seen.add(task)
+        once.check(row.text("task_id"), row.place)
         yield Instance(
             "",
             row.text("prompt"),
@@ -124,7 +119,7 @@ def _problem(
 
 
 def _cut(text: str) -> str:
-    return io.StringIO(text, newline=None).read()[:LONGEST]
+    return as_read(text)[:LONGEST]
 
 
 def _parsed(text: str, place: str, kind: Any) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 from helmsite.errors import ScenarioError
 from helmsite.scenarios.loaders import Loader
 from helmsite.scenarios.loaders.tables import named, parsed
+from helmsite.scenarios.loaders.texts import Once
 from helmsite.schema import CORRECT_TAG, TEST, TRAIN, VALID, Instance, Reference
 
 if TYPE_CHECKING:
@@ -74,12 +75,9 @@ def _texts(files: Files, name: str) -> dict[Any, str]:
     table = parsed(files.text(key), key, ("id",))
     columns = {c: table[c].tolist() for c in table.columns if c != "id"}
     found: dict[Any, str] = {}
+    once = Once("id")
     for at, each in enumerate(table["id"].tolist()):
-        if each in found:
-            raise ScenarioError(
-                f"{key}, row {at + 1}: the id {each} is there twice.",
-                "Pairs could mean either row: remove one.",
-            )
+        once.check(each, f"{key}, row {at + 1}")
         fields = (f"{c}: {values[at]}".strip() for c, values in columns.items())
         found[each] = ". ".join(fields)
     return found

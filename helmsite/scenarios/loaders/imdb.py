@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from helmsite.errors import ScenarioError
 from helmsite.scenarios.loaders import Loader
+from helmsite.scenarios.loaders.texts import as_read
 from helmsite.schema import CORRECT_TAG, TRAIN, VALID, Instance, Reference
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def _reviews(files: Files, name: str, listed: list[str] | None) -> Iterator[str]
     else:
         texts = (files.text(f"{name}/{file}") for file in listed)
     for text in texts:
-        yield io.StringIO(text, newline=None).read().strip()
+        yield as_read(text).strip()
 
 
 def _listed(order: object, split: str, kind: str) -> list[str]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import io
 from typing import TYPE_CHECKING, Any
 
 from helmsite.scenarios.loaders import Loader
+from helmsite.scenarios.loaders.texts import as_read
 from helmsite.schema import CORRECT_TAG, TEST, Instance, Reference
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ PROMPTS = 10
 def load(files: Files, **_: Any) -> Iterator[Instance]:
     """Yield the ten prompts; what a model says to them does not matter."""
     for number in range(PROMPTS):
-        text = io.StringIO(files.text(f"id{number}"), newline=None).read()
+        text = as_read(files.text(f"id{number}"))
         yield Instance("", text, (Reference("", (CORRECT_TAG,)),), split=TEST)
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import io
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from helmsite.errors import ScenarioError, suggest
 from helmsite.scenarios.loaders import Loader
+from helmsite.scenarios.loaders.texts import as_read
 from helmsite.schema import TEST, Instance
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _texts(files: Files, subset: str) -> list[str]:
                 'Each line is {"text": ..., "meta": {"pile_set_name": ...}}.',
             ) from error
         if document.meta.pile_set_name == subset:
-            texts.append(io.StringIO(document.text, newline=None).read())
+            texts.append(as_read(document.text))
         else:
             others.add(document.meta.pile_set_name)
     if not texts:
