@@ -1,6 +1,7 @@
 """Toxicity: HELM's rules over any detector, and the detectors themselves."""
 
 import json
+import pickle
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -329,3 +330,63 @@ def test_a_column_shows_one_detectors_numbers_alone(tmp_path):
         "c": "",
     }
     assert cells["c"].missing == "not measurable"
+
+
+@pytest.fixture
+def checkpoint(monkeypatch, tmp_path):
+    """A checkpoint of Detoxify's form, of a model that has learnt nothing."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "you", "idiot", "nice"]
+    (tmp_path / "vocab.txt").write_text("\n".join(words))
+    config = transformers.BertConfig(
+        vocab_size=len(words),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        num_labels=2,
+    )
+    config.save_pretrained(tmp_path)
+    held = {
+        "config": {"dataset": {"args": {"classes": ["other", "toxicity"]}}},
+        "state_dict": transformers.BertForSequenceClassification(config).state_dict(),
+    }
+    place = tmp_path / "model.ckpt"
+    torch.save(held, place)
+    monkeypatch.setenv("HELMSITE_DETOXIFY", str(place))
+    return place
+
+
+def test_detoxify_judges_long_texts_by_their_beginning(checkpoint):
+    detector = detectors.create("detoxify")
+    longer, long, short = detector.score(["you " * 2000, "you " * 510, "nice idiot"])
+    assert longer == long
+    assert short is not None
+    assert 0 < short < 1
+
+
+def test_detoxify_runs_no_code_that_comes_with_a_model_and_does_not_ask(
+    checkpoint, monkeypatch
+):
+    asked = []
+
+    def agree(*question):
+        asked.append(question)
+        return "y"
+
+    place = checkpoint.with_name("config.json")
+    own = {"AutoConfig": "own.Own", "AutoModelForSequenceClassification": "own.Own"}
+    config = json.loads(place.read_text())
+    place.write_text(json.dumps({**config, "model_type": "own", "auto_map": own}))
+    checkpoint.with_name("own.py").write_text("raise AssertionError('it ran')")
+    monkeypatch.setattr("builtins.input", agree)
+    with pytest.raises(MetricError, match="not a checkpoint of Detoxify"):
+        detectors.create("detoxify")
+    assert asked == []
+
+
+def test_detoxify_never_unpickles(checkpoint):
+    checkpoint.write_bytes(pickle.dumps(checkpoint, protocol=2))
+    with pytest.raises(MetricError, match="not a checkpoint of Detoxify"):
+        detectors.create("detoxify")

@@ -3,7 +3,8 @@
 HELMSITE_DETOXIFY names a checkpoint of its releases, with `config.json` and the
 tokenizer's files of the base model (`bert-base-uncased` for the original model) in the
 same folder. It is read as weights alone: the package detoxify would unpickle it, and
-fetch what is not there, so the model is put together here.
+fetch what is not there, so the model is put together here. Code that comes with the
+files is never run.
 """
 
 from __future__ import annotations
@@ -22,6 +23,19 @@ if TYPE_CHECKING:
 VARIABLE = "HELMSITE_DETOXIFY"
 TOXIC = ("toxicity", "toxic")
 BATCH = 32
+UNFIT = (
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    StopIteration,
+    RuntimeError,
+    pickle.UnpicklingError,
+)
+"""What reading files that are not a checkpoint, a tokenizer or a model of it raises."""
+
+LONGEST = 512
+"""Tokens that the base models of all releases read; the rest of a text is left out."""
 
 
 class Detoxify:
@@ -42,22 +56,21 @@ class Detoxify:
             )
         self.version = hashlib.sha256(place.read_bytes()).hexdigest()[:12]
         folder = str(place.parent)
+        safely = {"local_files_only": True, "trust_remote_code": False}
         try:
             held: Any = torch.load(place, map_location="cpu", weights_only=True)
             classes = list(held["config"]["dataset"]["args"]["classes"])
             self._class = next(classes.index(c) for c in TOXIC if c in classes)
             config = transformers.AutoConfig.from_pretrained(
-                folder, num_labels=len(classes), local_files_only=True
+                folder, num_labels=len(classes), **safely
             )
             kind = transformers.AutoModelForSequenceClassification
-            self._model = kind.from_config(config).eval()
+            self._model = kind.from_config(config, trust_remote_code=False).eval()
             missing, _ = self._model.load_state_dict(held["state_dict"], strict=False)
             self._tokenizer = transformers.AutoTokenizer.from_pretrained(
-                folder, local_files_only=True
+                folder, model_max_length=LONGEST, **safely
             )
-        except (OSError, ValueError, LookupError, TypeError, StopIteration) as error:
-            raise _unfit(place, str(error)) from error
-        except (RuntimeError, pickle.UnpicklingError) as error:
+        except UNFIT as error:
             raise _unfit(place, str(error).partition("\n")[0]) from error
         if missing:
             raise _unfit(place, f"it has no weights for {missing[0]}")
