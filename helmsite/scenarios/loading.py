@@ -17,13 +17,14 @@ from helmsite.scenarios.reading import read_file, variant
 from helmsite.scenarios.splits import ORDER
 from helmsite.scenarios.store import Store
 from helmsite.scenarios.templates import renderer
-from helmsite.schema import TRAIN, Instance, LoadedScenario, ScenarioFacts, parse_entry
+from helmsite.schema import TRAIN, LoadedScenario, ScenarioFacts, parse_entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from helmsite.scenarios.definition import Definition
+    from helmsite.scenarios.making import Made
     from helmsite.scenarios.parameters import Value
 
 METHOD = "method"
@@ -99,7 +100,7 @@ def load(
         made = making.loaded(definition, chosen.store, values, render)
     else:
         made = making.read(definition, chosen.store, values, render)
-    _check_main_split(definition, path, made.instances)
+    _check_main_split(definition, path, made)
     names = tuple(map(render, (*definition.metrics, definition.main_metric)))
     return LoadedScenario(
         facts=_facts(definition, chosen.name, render),
@@ -115,19 +116,19 @@ def load(
     )
 
 
-def _check_main_split(
-    definition: Definition, path: Path, instances: Sequence[Instance]
-) -> None:
+def _check_main_split(definition: Definition, path: Path, made: Made) -> None:
     counts: dict[str, int] = dict.fromkeys(ORDER, 0)
-    for instance in instances:
+    for instance in made.instances:
         counts[instance.split] += 1
     if counts[definition.main_split]:
         return
     there = ", ".join(f"{n} in {split}" for split, n in counts.items() if n) or "none"
     others = [split for split in ORDER if counts[split] and split != TRAIN]
+    left_out = "; ".join(f"{why}: {n}" for why, n in sorted(made.skipped.items()))
+    look = f"Left out were {left_out}." if left_out else "Look at split: in the file."
     raise ScenarioError(
         f"{path}: no instance is in the main split {definition.main_split!r}; {there}.",
-        f"Set main_split: {others[0]}." if others else "Look at split: in the file.",
+        f"Set main_split: {others[0]}." if others else look,
     )
 
 

@@ -42,14 +42,17 @@ class Queries(NamedTuple):
     gold: set[int]
     depth: int
 
+    def fault(self, query: int) -> str:
+        """Return why a query cannot be asked, '' if it can."""
+        if not self.gold.intersection(self.relevance.get(query, {}).values()):
+            return "queries without a relevant passage"
+        if len(self.ranks.get(query, ())) < self.depth:
+            return f"queries of which fewer than {self.depth} passages are ranked"
+        return ""
+
     def usable(self, order: Iterable[int]) -> Iterator[int]:
         """Yield the queries with a gold document and ranks deep enough, in order."""
-        for query in order:
-            if not self.gold.intersection(self.relevance.get(query, {}).values()):
-                continue
-            ranked = self.ranks.get(query)
-            if not self.depth or (ranked and len(ranked) >= self.depth):
-                yield query
+        return (query for query in order if not self.fault(query))
 
     def example(self, query: int) -> set[int]:
         """Return the best document and the first ranked low that is not gold, if any."""
@@ -98,7 +101,10 @@ def load(files: Files, *, track: str, valid_topk: int) -> Iterator[Instance]:
                 "Take the list of the top 20 passages of train queries.",
             )
         yield _instance(train, query, _sorted(found, position, query), texts, TRAIN)
-    for query in valid.usable(order[VALID]):
+    for query in order[VALID]:
+        if fault := valid.fault(query):
+            files.skip(fault)
+            continue
         found = valid.candidates(query)
         yield _instance(valid, query, _sorted(found, position, query), texts, VALID)
 
