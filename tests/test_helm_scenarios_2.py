@@ -23,6 +23,7 @@ from helmsite import scenarios
 from helmsite.errors import ScenarioError
 from helmsite.scenarios.loaders import ice, natural_qa
 from helmsite.scenarios.loaders.texts import NO_ANSWER
+from tests.local_derived import MADE
 from tests.made_scenarios_2 import ENTRIES, write
 
 if TYPE_CHECKING:
@@ -218,6 +219,35 @@ def test_instances_without_a_right_answer_are_counted(
     assert count >= 1
     added = entry == "copyright"
     assert len(loaded.instances) == len(whole.instances) - count + added
+
+
+@pytest.mark.parametrize(("track", "queries"), [("regular", 98), ("trec", 42)])
+def test_real_queries_are_asked_with_the_ranking_of_helms_runs(
+    track: str, queries: int, shared: Path, tmp_path: Path
+) -> None:
+    for name, make in MADE.items():
+        if name.startswith("msmarco/"):
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).write_bytes(make(shared / "data" / "raw"))
+    loaded = load(f"msmarco:track={track},valid_topk=30", tmp_path)
+    asked = [i for i in loaded.instances if i.split == "valid"]
+    assert len(asked) == queries
+    for each in asked:
+        ranks = [t for r in each.references for t in r.tags if t.startswith("rank=")]
+        assert {f"rank={n}" for n in range(1, 31)} <= set(ranks)
+        assert each.gold
+
+
+def test_queries_that_cannot_be_asked_are_counted(data: Path) -> None:
+    loaded = load("msmarco:track=regular,valid_topk=20", data)
+    shallow = "queries of which fewer than 20 passages are ranked"
+    assert loaded.skipped[shallow] >= 1
+    asked = sum(i.split == "valid" for i in loaded.instances)
+    file = data / "msmarco" / "passage_regular_queries.tsv"
+    assert asked + sum(loaded.skipped.values()) == len(file.read_text().splitlines())
+    with pytest.raises(ScenarioError, match="no instance is in the main split") as none:
+        load("msmarco:track=regular,valid_topk=500", data)
+    assert "fewer than 500 passages are ranked: " in none.value.hint
 
 
 PIECES = st.lists(

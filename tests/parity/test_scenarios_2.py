@@ -31,6 +31,7 @@ REAL = (
     "news_qa",
     "quac",
     "msmarco:track=regular,valid_topk=20",
+    "msmarco:track=regular,valid_topk=30",
     "msmarco:track=trec,valid_topk=30",
     "summarization_cnndm",
     "summarization_xsum",
