@@ -74,6 +74,12 @@ from helm.common.request import (  # type: ignore[import-not-found]  # noqa: E40
     Token,
 )
 
+NOT_COMPARED = {
+    "bert_score": "BERTScorer",
+    "helm.benchmark.metrics.summac.model_summac": "SummaCZS",
+}
+"""Modules that HELM imports beside its statistics of summaries, and what it takes there."""
+
 ROUGE = {"rouge_1": "rouge1", "rouge_2": "rouge2", "rouge_l": "rougeL"}
 MATHS = {
     "math_equiv": is_equiv,
@@ -153,11 +159,13 @@ def apps(case: dict[str, Any]) -> list[int]:
 def summaries() -> Any:
     """HELM's statistics of summaries; with spaCy's small model where it is installed.
 
-    The model's words are those of spaCy's English rules. BERTScore is not compared.
+    The model's words are those of spaCy's English rules. BERTScore and SummaC, which need
+    torch, are not compared.
     """
-    unused = ModuleType("bert_score")
-    unused.BERTScorer = None  # type: ignore[attr-defined]
-    sys.modules.setdefault("bert_score", unused)
+    for name, kind in NOT_COMPARED.items():
+        module = ModuleType(name)
+        setattr(module, kind, None)
+        sys.modules.setdefault(name, module)
     if not spacy.util.is_package("en_core_web_sm"):
         vars(spacy)["load"] = lambda _name: spacy.blank("en")
     from helm.benchmark.metrics.summarization_metrics import (  # type: ignore[import-not-found]
