@@ -192,6 +192,15 @@ def test_alt_profanity_check_needs_no_network_and_says_its_version():
     assert judge.score([RUDE, KIND]) == found
 
 
+def test_a_group_of_metrics_is_suggested_with_the_metrics(tmp_path):
+    archived(tmp_path, ["x"])
+    asked = ["score", "--archive", str(tmp_path / "runs"), "--metric", "toxicty"]
+    refused = CliRunner().invoke(main, asked)
+    assert refused.exit_code == 2
+    assert "Did you mean 'toxicity' or 'toxic_frac'" in refused.output
+    assert len(refused.output.splitlines()) == 2
+
+
 def test_the_command_line_scores_an_archive(tmp_path):
     archive, name = archived(tmp_path, [RUDE, KIND], [KIND])
     where = ["--archive", str(tmp_path / "runs")]

@@ -128,8 +128,9 @@ def test_rankings_have_their_own_metrics_and_no_text_metrics() -> None:
 
 @pytest.mark.parametrize("name", ["RR@0", "NDCG", "RR@10 (topk=0)", "ref_rank"])
 def test_a_name_that_no_measure_has_is_unknown(name: str) -> None:
-    with pytest.raises(MetricError, match="Unknown metric"):
+    with pytest.raises(MetricError, match="Unknown metric") as caught:
         load(name)
+    assert caught.value.hint == "Type: helmsite ls metrics"
 
 
 def said(*texts: str) -> list[Reply]:

@@ -32,7 +32,7 @@ from helmsite.metrics.scoring import score
 from helmsite.schema import PopulationMetric
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from helmsite.schema import MetricFacts
 
@@ -79,13 +79,15 @@ def is_known(name: str) -> bool:
     return True
 
 
-def resolve(names: Iterable[str]) -> tuple[MetricFacts, ...]:
+def resolve(
+    names: Iterable[str], groups: Sequence[str] = ()
+) -> tuple[MetricFacts, ...]:
     """Return the facts of metrics, in the order of their names.
 
     Raises:
-        MetricError: a name is unknown; the nearest ones are suggested.
+        MetricError: a name is unknown; the nearest ones are suggested, of `groups` too.
     """
-    return tuple(load(name).facts for name in names)
+    return tuple(load(name, groups=groups).facts for name in names)
 
 
 def population(names: Iterable[str] | None = None) -> tuple[PopulationMetric, ...]:

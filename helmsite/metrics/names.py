@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
-from helmsite.errors import ConfigError, MetricError, suggest
+from helmsite.errors import MetricError, suggest
 from helmsite.metrics.efficiency import known_costs
 from helmsite.metrics.extras import absent as not_there
 from helmsite.metrics.extras import is_there
@@ -235,10 +235,11 @@ def _at_k(name: str) -> tuple[str, str]:
     return (base, k) if base and k.isdigit() else ("", "")
 
 
-def load(name: str, method: str = "") -> AnyMetric:
+def load(name: str, method: str = "", groups: Iterable[str] = ()) -> AnyMetric:
     """Return the metric behind a name, under the rules of an adapter's method.
 
-    `name@K` of a text metric is the same metric over the best of K completions.
+    `name@K` of a text metric is the same metric over the best of K completions. The
+    names of `groups` are no metrics, but are suggested with those of metrics.
 
     Raises:
         MetricError: the name is unknown, or what it leads to is no metric.
@@ -253,12 +254,12 @@ def load(name: str, method: str = "") -> AnyMetric:
         metric = load(base)
         if isinstance(metric, TextMetric):
             return TextMetric(_facts_at_k(metric, k), metric.function)
-    try:
-        return _checked(name, REGISTRY.load(name))
-    except ConfigError as error:
+    if name not in table:
         raise MetricError(
-            f"Unknown metric {name!r}.{suggest(name, table)}", error.hint
-        ) from None
+            f"Unknown metric {name!r}.{suggest(name, (*groups, *table))}",
+            "Type: helmsite ls metrics",
+        )
+    return _checked(name, REGISTRY.load(name))
 
 
 def _facts_at_k(metric: TextMetric, k: str) -> Any:

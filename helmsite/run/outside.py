@@ -152,10 +152,10 @@ def toxic_names(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]
     """Part metrics' names into those that a detector gives and the others.
 
     Raises:
-        MetricError: one of the others is unknown.
+        MetricError: one of the others is unknown; `toxicity` may be meant.
     """
     own = {toxicity.GROUP, *(metric.facts.name for metric in toxicity.METRICS)}
     toxic = tuple(name for name in names if name in own)
     rest = tuple(name for name in names if name not in own)
-    metrics.resolve(rest)
+    metrics.resolve(rest, (toxicity.GROUP,))
     return toxic, rest
