@@ -1056,6 +1056,22 @@ def test_a_switch_that_is_off_is_no_part_of_the_name(project: Project) -> None:
     assert named.facts.name == "quiz:bold=False,shy=True"
 
 
+def test_what_shapes_the_run_alone_is_named_where_it_is_not_the_default(
+    project: Project,
+) -> None:
+    known = {
+        "k": {"type": "integer", "default": 2, "shapes": "run"},
+        "heat": {"type": "number", "default": 0, "shapes": "run"},
+        "part": {"default": "test"},
+    }
+    usual = project.load(parameters=known)
+    assert usual.facts.name == "quiz:part=test"
+    assert scenarios.load("quiz:heat=0.0,k=2", [project.root]) == usual
+    other = scenarios.load("quiz:heat=0.5,k=2", [project.root])
+    assert other.facts.name == "quiz:heat=0.5,part=test"
+    assert scenarios.load(other.facts.name, [project.root]) == other
+
+
 def test_the_revision_is_no_part_of_a_runs_identity() -> None:
     spec = RunSpec("quiz", ModelIdentity("m"), data=DataRevision(sha256="ab"))
     told = structs.replace(spec, data=DataRevision(sha256="ab", revision="c0ffee"))

@@ -17,13 +17,18 @@ Texts = str | tuple[str, ...]
 
 
 class Parameter(Record, frozen=True):
-    """A parameter of a scenario; without a default it must be given."""
+    """A parameter of a scenario; without a default it must be given.
+
+    `shapes` says what it decides: which instances there are, or only how a model is
+    asked and judged in a run.
+    """
 
     type: Kind = "string"
     values: tuple[str | int | float | bool, ...] = ()
     minimum: float | None = None
     maximum: float | None = None
     default: str | int | float | bool | None = None
+    shapes: Literal["instances", "run"] = "instances"
     description: str = ""
 
 

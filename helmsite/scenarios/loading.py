@@ -45,7 +45,7 @@ class Chosen:
 
     @property
     def name(self) -> str:
-        """The scenario's name with its parameters, as HELM's run names have it."""
+        """The scenario's name with its parameters, in the form of HELM's run names."""
         return parameters.canonical(self.definition, self.values)
 
 

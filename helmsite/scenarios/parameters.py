@@ -58,13 +58,18 @@ def entry(name: str, values: Mapping[str, Value]) -> str:
 
 
 def canonical(definition: Definition, values: Mapping[str, Value]) -> str:
-    """Return the name of a scenario with its parameters, as HELM's run names have it.
+    """Return the name of a scenario with its parameters, in the form of HELM's run names.
 
     A switch that is off, as it is by default, is left out: boolq, not
-    boolq:only_contrast=False.
+    boolq:only_contrast=False. So is what shapes no instance and has its default:
+    code:dataset=apps, not code:dataset=apps,timeout=3.
     """
-    off = {n for n, p in definition.parameters.items() if p.default is False}
-    said = {n: v for n, v in values.items() if v is not False or n not in off}
+    usual = {
+        name: parameter.default
+        for name, parameter in definition.parameters.items()
+        if parameter.default is False or parameter.shapes == "run"
+    }
+    said = {n: v for n, v in values.items() if n not in usual or v != usual[n]}
     return entry(definition.name, said)
 
 
@@ -113,7 +118,7 @@ def _one(name: str, parameter: Parameter, text: str | None) -> Value:
     if text is None:
         if parameter.default is None:
             raise ValueError(f"the parameter {name!r} must be given.")
-        return parameter.default
+        text = written(parameter.default)  # read as if it were given: 1 is 1.0
     value = _parse(name, parameter, text)
     refusal = _refusal(value, parameter)
     if refusal:
