@@ -37,6 +37,21 @@ def packed(text: str) -> int:
     return len(gzip.compress(text.encode(), 6))
 
 
+@pytest.mark.parametrize(
+    ("title", "wide"),
+    [
+        ("IMDB", False),
+        ("Exact match", False),
+        ("MMLU (anatomy)", False),
+        ("CNN/DailyMail", True),
+        ("Quasi-exact match (best of 5)", True),
+        ("", False),
+    ],
+)
+def test_a_head_is_wide_for_long_titles_and_words(title: str, wide: bool) -> None:
+    assert ColumnView("k", title).wide == wide
+
+
 # ---- Weight and pages
 
 

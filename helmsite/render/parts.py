@@ -8,6 +8,9 @@ from markupsafe import Markup
 
 from helmsite.schema import Record
 
+TITLE, WORD = 24, 10
+"""So many letters have room in a column's head, and so many of one word in its line."""
+
 
 class Link(Record, frozen=True):
     """A link with its text. `current` marks the page that one is on."""
@@ -96,6 +99,12 @@ class ColumnView(Record, frozen=True):
     metric: str = ""
     counted: str = ""
     of: int = 0
+
+    @property
+    def wide(self) -> bool:
+        """Whether its title needs a wider head: it is long, or one of its words is."""
+        longest = max(map(len, self.title.split()), default=0)
+        return len(self.title) > TITLE or longest > WORD
 
 
 class RowView(Record, frozen=True):

@@ -33,6 +33,14 @@ pytestmark = pytest.mark.browser
 MODELS = 30
 BOARD = site_boards.leaderboard(MODELS, 20)
 CARDS = [row.card for row in BOARD.rows]
+TITLES = (
+    "CNN/DailyMail",
+    "CivilComments",
+    "RealToxicityPrompts",
+    "BBQ (Bias Benchmark for Question Answering)",
+    "Disinformation (reiteration)",
+    "IMDB",
+)
 LONG = "Model of a very long name שלום " + "x" * 170
 
 
@@ -49,6 +57,16 @@ def alike() -> Leaderboard:
     ]
     rows[0] = structs.replace(rows[0], card=structs.replace(rows[0].card, title=LONG))
     return structs.replace(site_boards.leaderboard(10, 4), rows=tuple(rows))
+
+
+def entitled() -> Leaderboard:
+    """A board whose scenarios are called as HELM's are."""
+    board = site_boards.leaderboard(4, len(TITLES))
+    columns = tuple(
+        structs.replace(c, scenario=structs.replace(c.scenario, title=title))
+        for c, title in zip(board.columns, TITLES, strict=True)
+    )
+    return structs.replace(board, columns=columns)
 
 
 class Twice(TwoMethods):
@@ -68,6 +86,7 @@ def make(folder: Path) -> None:
         patch.setattr(runlist, "PER_PAGE", 400)
         site_boards.write(folder / "wide", BOARD, groups)
     site_boards.write(folder / "alike", alike())
+    site_boards.write(folder / "entitled", entitled())
     build(Twice(), folder / "twice", SiteConfig())
 
 
@@ -401,6 +420,27 @@ def test_a_long_name_breaks_and_nothing_overflows(opened: Open) -> None:
         first = page.locator("tbody .first").first.bounding_box()
         assert first
         assert first["width"] <= 0.45 * width
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_no_head_breaks_inside_of_a_word_or_towers(opened: Open, width: int) -> None:
+    page = opened("entitled/index.html", viewport={"width": width, "height": 800})
+    lines = page.evaluate(
+        """() => [...document.querySelectorAll("thead th .head a")].map((link) => {
+          const text = link.firstChild, range = document.createRange();
+          const tops = (from, to) => {
+            range.setStart(text, from);
+            range.setEnd(text, to);
+            return new Set([...range.getClientRects()].map((r) => Math.round(r.top))).size;
+          };
+          const words = [...text.data.matchAll(/[^ -]+/g)];
+          return [text.data, tops(0, text.length),
+                  Math.max(...words.map((w) => tops(w.index, w.index + w[0].length)))];
+        })"""
+    )
+    assert [title for title, _, _ in lines] == list(TITLES)
+    assert {word for _, _, word in lines} == {1}, lines
+    assert max(whole for _, whole, _ in lines) <= 3, lines
 
 
 def test_without_script_all_pages_of_a_wide_board_read(opened: Open) -> None:
