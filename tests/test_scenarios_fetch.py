@@ -11,10 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 from click.testing import CliRunner
+from rich.console import Console
 
 from helmsite import scenarios
 from helmsite.archive import Archive
 from helmsite.cli import main
+from helmsite.cli.progress import Downloads
 from helmsite.errors import ScenarioError
 from helmsite.fetching import Fetcher, FetchError, OfflineError
 from helmsite.scenarios.places import cache_folder
@@ -467,6 +469,22 @@ def test_a_run_fetches_what_it_needs_and_offline_it_says_what(
     assert manifest.spec.data.revision == COMMIT
     again = runner.invoke(main, [*words, "--offline"])
     assert "1 already there" in again.output
+
+
+def test_downloads_are_drawn_on_a_terminal_alone() -> None:
+    for terminal in (True, False):
+        console = Console(file=io.StringIO(), force_terminal=terminal, width=100)
+        with Downloads(console) as bar:
+            bar.told("one.jsonl", 0, 4_000_000)
+            bar.told("two\x1b[31m.jsonl", 500, None)
+            bar.told("one.jsonl", 1_000_000, 4_000_000)
+            bar._bar.refresh()
+            bar.told("one.jsonl", 4_000_000, 4_000_000)
+        assert isinstance(console.file, io.StringIO)
+        said = console.file.getvalue()
+        assert ("1.0/4.0 MB" in said) is terminal
+        assert ("500/? bytes" in said) is terminal
+        assert "two\x1b[31m" not in said
 
 
 @pytest.mark.parametrize("path", ["../data/new/q.jsonl", "{root}/data/new/q.jsonl"])

@@ -10,10 +10,6 @@ from helmsite.cli.options import one_line, place, size, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from types import TracebackType
-    from typing import Self
-
-    from rich.progress import TaskID
 
     from helmsite.cli.options import Place
     from helmsite.config import Project
@@ -59,6 +55,7 @@ def command(
 
     Exit code: 0 all data is here, 2 some of it could not be had.
     """
+    from helmsite.cli.progress import Downloads
     from helmsite.errors import ConfigError, HelmsiteError
     from helmsite.fetching import Fetcher
     from helmsite.scenarios.ahead import needs
@@ -76,7 +73,7 @@ def command(
     chosen = [*perturbed, *_perturbations(project, what)]
     failed = 0
     told: set[str] = set()
-    with Bar() as bar:
+    with Downloads() as bar:
         fetcher = Fetcher(progress=bar.told)
         for need in needs(
             entries, project.scenario_folders, project.data_folders, fetcher
@@ -96,55 +93,6 @@ def command(
     if failed:
         click.echo(f"{failed} could not be had.", err=True)
         raise SystemExit(2)
-
-
-class Bar:
-    """How far downloads are, on a terminal."""
-
-    def __init__(self) -> None:
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            DownloadColumn,
-            Progress,
-            TextColumn,
-            TransferSpeedColumn,
-        )
-
-        self._console = Console(stderr=True)
-        self._bar = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            DownloadColumn(),
-            TransferSpeedColumn(),
-            console=self._console,
-            transient=True,
-        )
-        self._tasks: dict[str, TaskID] = {}
-
-    def __enter__(self) -> Self:
-        if self._console.is_terminal:
-            self._bar.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._console.is_terminal:
-            self._bar.stop()
-
-    def told(self, name: str, done: int, total: int | None) -> None:
-        """Show how much of a file is here."""
-        if not self._console.is_terminal:
-            return
-        if name not in self._tasks:
-            self._tasks[name] = self._bar.add_task(one_line(name), total=total)
-        self._bar.update(self._tasks[name], completed=done, total=total)
-        if done == total:
-            self._bar.remove_task(self._tasks.pop(name))
 
 
 def _entries(project: Project, what: Sequence[str]) -> Iterable[str]:

@@ -1,4 +1,4 @@
-"""What a user sees while a run or a build goes: a bar on a terminal, lines elsewhere."""
+"""What a user sees while something goes on: a bar on a terminal, lines elsewhere."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.progress import (
     BarColumn,
+    DownloadColumn,
     MofNCompleteColumn,
     Progress,
     TextColumn,
     TimeRemainingColumn,
+    TransferSpeedColumn,
 )
 
 from helmsite.cli.options import one_line, size
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from rich.progress import Task, TaskID
+    from rich.progress import ProgressColumn, Task, TaskID
     from rich.text import Text
 
     from helmsite.render import Forecast
@@ -51,14 +53,20 @@ class _Bar:
         self.console = console or Console(stderr=True)
         self._bar = Progress(
             TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=None),
-            MofNCompleteColumn(),
-            Rate(),
-            TimeRemainingColumn(compact=True),
+            *self.columns(),
             console=self.console,
             transient=True,
         )
         self._task: TaskID | None = None
+
+    def columns(self) -> Sequence[ProgressColumn]:
+        """Return what a line shows behind its name."""
+        return (
+            BarColumn(bar_width=None),
+            MofNCompleteColumn(),
+            Rate(),
+            TimeRemainingColumn(compact=True),
+        )
 
     def __enter__(self) -> Self:
         if self.console.is_terminal:
@@ -79,6 +87,28 @@ class _Bar:
         self.console.print(
             one_line(text), highlight=False, markup=False, soft_wrap=True
         )
+
+
+class Downloads(_Bar):
+    """How far downloads are, on a terminal: several at a time, a bar each."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        super().__init__(console)
+        self._tasks: dict[str, TaskID] = {}
+
+    def columns(self) -> Sequence[ProgressColumn]:
+        """Return bar, bytes and speed."""
+        return BarColumn(), DownloadColumn(), TransferSpeedColumn()
+
+    def told(self, name: str, done: int, total: int | None) -> None:
+        """Show how much of a file is here."""
+        if not self.console.is_terminal:
+            return
+        if name not in self._tasks:
+            self._tasks[name] = self._bar.add_task(one_line(name), total=total)
+        self._bar.update(self._tasks[name], completed=done, total=total)
+        if done == total:
+            self._bar.remove_task(self._tasks.pop(name))
 
 
 class Reporter(_Bar):
