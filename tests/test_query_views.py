@@ -131,6 +131,18 @@ def test_a_large_row_group_is_read_as_it_is_needed(archive, monkeypatch):
     assert list(stream) == long[1:]
 
 
+@pytest.mark.parametrize("modes", [("calibration", "original"), ("calibration",)])
+def test_a_request_for_calibration_is_an_example_only_where_it_is_alone(archive, modes):
+    made = manifest()
+    replies = [
+        Reply(Request("id0", f"{mode}: a", Decoding(), mode=mode), Completion())
+        for mode in modes
+    ]
+    archive.write_run(made, [Instance("id0", "Is it?")], replies)
+    first = archive.run(made.run_id).first_reply()
+    assert first.request.prompt == f"{modes[-1]}: a"
+
+
 def test_the_first_request_is_decoded_alone(archive, monkeypatch):
     identifier = make_run(archive, "s", "m", [1] * 1200)
     taken = []

@@ -24,6 +24,7 @@ JUDGED = (
     *("instance_id", "perturbation", "trial"),
     *("request_index", "reference_index", "completion_index"),
 )
+ORIGINAL = "original"
 
 
 class RunFiles:
@@ -85,8 +86,15 @@ class RunFiles:
         return self._stream("stats")
 
     def first_reply(self) -> Reply | None:
-        """Return the first reply, decoded alone; None if there is none."""
-        return next(self._stream("requests", 1), None)
+        """Return the first reply, decoded alone; None if there is none.
+
+        A calibration request is passed over for the one that asks the instance itself.
+        """
+        replies: Iterator[Reply] = self._stream("requests", 1)
+        first = next(replies, None)
+        if first is None or first.request.mode == ORIGINAL:
+            return first
+        return next((r for r in replies if r.request.mode == ORIGINAL), first)
 
     def _stream(self, name: str, count: int = reading.ROWS) -> Iterator[Any]:
         source, decode = self._source(name), self._decode(name)
