@@ -450,6 +450,15 @@ def test_fetch_all_knows_every_builtin_source(project: Project) -> None:
     assert "https://people.eecs.berkeley.edu/~hendrycks/data.tar" in said
 
 
+def test_all_of_helm_classic_can_be_fetched(project: Project) -> None:
+    code, said = run(project, "--dry-run", "helm_classic")
+    assert code == 0, said
+    for length, there in ((1, True), (1536, True), (16, False)):
+        prompt = f"num_prompt_tokens={length},tokenizer=meta_opt,id=0.txt"
+        assert (prompt in said) is there
+    assert "msmarco/passage_trec_topk.tsv" in said
+
+
 def test_a_run_fetches_what_it_needs_and_offline_it_says_what(
     project: Project, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

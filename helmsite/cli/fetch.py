@@ -9,7 +9,7 @@ import click
 from helmsite.cli.options import one_line, place, size, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from helmsite.cli.options import Place
     from helmsite.config import Project
@@ -105,7 +105,25 @@ def _entries(project: Project, what: Sequence[str]) -> Iterable[str]:
         suite = project.suite(word) if project.has_suite(word) else None
         for entry in [e.scenario for e in suite.scenarios] if suite else [word]:
             name = read_entry(entry).scenario.partition(":")[0]
-            yield read_entry(entry, known.parameters(name)).scenario
+            yield from _swept(read_entry(entry, known.parameters(name)).scenario)
+
+
+def _swept(scenario: str) -> Iterator[str]:
+    """Yield a scenario for each value that HELM's names stand for (`default_sweep`).
+
+    tokenizer=default is the model's own: no model is known here, so it stays open.
+    """
+    import itertools
+
+    from helmsite.run.choice import SWEEPS, TOKENIZER
+    from helmsite.schema import format_entry, parse_entry
+
+    name, given = parse_entry(scenario)
+    if given.get(TOKENIZER) == "default":
+        del given[TOKENIZER]
+    values = [SWEEPS.get((key, value), (value,)) for key, value in given.items()]
+    for chosen in itertools.product(*values):
+        yield format_entry(name, dict(zip(given, chosen, strict=True)))
 
 
 def _chosen(
