@@ -63,6 +63,12 @@ def test_a_group_without_spread_leaves_no_interval():
     assert (gap.value, gap.ci_low, gap.ci_high) == (4.5, None, None)
 
 
+def test_a_groups_name_may_hold_an_equals_sign():
+    [gap] = gaps({"x=1": [1, 1], "x=2": [1, 0], "y=1": [0, 0]})
+    found = gap.dimension, gap.best, gap.worst, gap.groups
+    assert found == ("dialect", "x=1", "y=1", 3)
+
+
 def test_one_group_or_no_direction_has_no_gap():
     assert gaps({"a": [1, 0]}) == ()
     assert gaps({"a": [1, 0], "b": [1, 1]}, SIZE) == ()

@@ -70,7 +70,7 @@ def of_scenario(page: ScenarioPage) -> tuple[Gap, ...]:
 def _gaps(groups: Groups, about: Gap) -> Iterator[Gap]:
     by_dimension: dict[str, dict[str, Measured]] = defaultdict(dict)
     for name, group in sorted(groups.items()):
-        dimension, _, value = name.rpartition("=")
+        dimension, value = name.split("=", 1) if "=" in name else ("", name)
         if group.value is not None:
             by_dimension[dimension][value] = group
     sign = 1 if about.higher else -1

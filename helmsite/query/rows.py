@@ -200,7 +200,8 @@ class ScenarioPage(Record, frozen=True):
     """One scenario: every model under every metric of it, each row from one run.
 
     `parts` are its splits and, within each, its sub-splits and attributes; `gaps` are
-    between the groups of each run, in the main metric. The example has its completion, its instance and its run where they are known.
+    between the groups of each run, in the main metric. The example has its completion,
+    its instance and its run where they are known.
     """
 
     facts: ScenarioFacts
