@@ -7,17 +7,12 @@ and all its instances. Nothing is downloaded: each address leads into the folder
 from __future__ import annotations
 
 import csv
-import dataclasses
 import json
 import shutil
 from pathlib import Path
 from typing import Any
 
 import datasets  # type: ignore[import-not-found]
-from helm.benchmark.run_spec import (  # type: ignore[import-not-found]
-    discover_run_spec_functions,
-    get_run_spec_function,
-)
 from helm.benchmark.scenarios import (  # type: ignore[import-not-found]
     boolq_scenario,
     civil_comments_scenario,
@@ -29,13 +24,7 @@ from helm.benchmark.scenarios import (  # type: ignore[import-not-found]
     raft_scenario,
     truthful_qa_scenario,
 )
-from helm.benchmark.scenarios.scenario import (  # type: ignore[import-not-found]
-    create_scenario,
-    with_instance_ids,
-)
-from helm.common.object_spec import (  # type: ignore[import-not-found]
-    parse_object_spec,
-)
+from instancing import references, run_spec, told  # type: ignore[import-not-found]
 from serving import serve  # type: ignore[import-not-found]
 
 HERE = Path("data").absolute()
@@ -129,44 +118,21 @@ def labelled(_: str, subset: str, **__: Any) -> Any:
     return datasets.Dataset.from_list(rows, features=features)
 
 
-def reference(each: Any) -> list[Any]:
-    return [each.output.text, list(each.tags)]
-
-
-def answer(case: dict[str, str]) -> dict[str, Any]:
+def answer(case: dict[str, str]) -> Any:
     global HERE  # noqa: PLW0603 - what the patched functions read
     HERE = Path(case["data"])
     imdb_scenario_pinned_file_order._split_to_class_to_pinned_file_order = {}
-    given = parse_object_spec(case["entry"])
-    spec = get_run_spec_function(given.class_name)(**given.args)
-    scenario = create_scenario(spec.scenario_spec)
-    folder = Path("scenarios", case["key"], scenario.name).absolute()
-    folder.mkdir(parents=True, exist_ok=True)
-    instances = with_instance_ids(scenario.get_instances(str(folder)))
-    return {
-        "name": spec.name,
-        "groups": spec.groups,
-        "adapter": dataclasses.asdict(spec.adapter_spec),
-        "instances": [
-            [
-                *(each.id, each.split, each.sub_split, each.input.text),
-                [reference(r) for r in each.references],
-                [
-                    [other.text, [reference(r) for r in references]]
-                    for other, references in zip(
-                        each.contrast_inputs or [],
-                        each.contrast_references or [],
-                        strict=True,
-                    )
-                ],
-            ]
-            for each in instances
-        ],
-    }
+    home = Path("scenarios", case["key"]).absolute()
+    found, instances = told(run_spec(case["entry"]), home.joinpath)
+    for row, each in zip(found["instances"], instances, strict=True):
+        contrast = zip(
+            each.contrast_inputs or [], each.contrast_references or [], strict=True
+        )
+        row.append([[other.text, references(of)] for other, of in contrast])
+    return found
 
 
 for module in MODULES:
     module.ensure_file_downloaded = fetched
 raft_scenario.datasets.load_dataset = labelled
-discover_run_spec_functions()
 serve(answer)

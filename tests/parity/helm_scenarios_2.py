@@ -6,7 +6,6 @@ What HELM would download is copied from the folder instead, what it unpacks link
 
 from __future__ import annotations
 
-import dataclasses
 import gzip
 import importlib
 import json
@@ -17,20 +16,10 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helm.benchmark.run_spec import (  # type: ignore[import-not-found]
-    discover_run_spec_functions,
-    get_run_spec_function,
-)
 from helm.benchmark.scenarios import (  # type: ignore[import-not-found]
     ice_scenario_pinned_file_order as ice_order,
 )
-from helm.benchmark.scenarios.scenario import (  # type: ignore[import-not-found]
-    create_scenario,
-    with_instance_ids,
-)
-from helm.common.object_spec import (  # type: ignore[import-not-found]
-    parse_object_spec,
-)
+from instancing import run_spec, told  # type: ignore[import-not-found]
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -149,8 +138,7 @@ def place(url: str, tags: dict[str, str]) -> str:
 
 def answer(case: Any) -> Any:
     data = Path(case["data"]).absolute()
-    given = parse_object_spec(case["entry"])
-    spec = get_run_spec_function(given.class_name)(**given.args)
+    spec = run_spec(case["entry"])
     module: Any = importlib.import_module(
         spec.scenario_spec.class_name.rpartition(".")[0]
     )
@@ -165,24 +153,13 @@ def answer(case: Any) -> Any:
         restricted.mkdir()
         (restricted / "ice").symlink_to(data / "ice")
         (restricted / "newsqa").symlink_to(data / "news_qa")
-        scenario = create_scenario(spec.scenario_spec)
-        instances = with_instance_ids(scenario.get_instances(str(Path.cwd())))
+        found, _ = told(spec, lambda _: Path.cwd())
         os.chdir(home)
-    return {
-        "name": spec.name,
-        "groups": spec.groups,
-        "adapter": dataclasses.asdict(spec.adapter_spec),
-        "instances": [
-            [
-                *(each.id, each.split, each.sub_split or "", each.input.text),
-                [[r.output.text, list(r.tags)] for r in each.references],
-            ]
-            for each in instances
-        ],
-    }
+    for row in found["instances"]:
+        row[2] = row[2] or ""
+    return found
 
 
-discover_run_spec_functions()
 if __name__ == "__main__":
     from serving import serve  # type: ignore[import-not-found]
 

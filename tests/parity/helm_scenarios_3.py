@@ -6,7 +6,6 @@ spec and all its instances. Or it is a text and the name of a function that chan
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import shutil
 from pathlib import Path
@@ -14,10 +13,6 @@ from typing import Any
 
 import pyarrow as pa
 from datasets import Dataset, DatasetDict  # type: ignore[import-not-found]
-from helm.benchmark.run_spec import (  # type: ignore[import-not-found]
-    discover_run_spec_functions,
-    get_run_spec_function,
-)
 from helm.benchmark.scenarios import (  # type: ignore[import-not-found]
     code_scenario,
     math_scenario,
@@ -29,13 +24,7 @@ from helm.benchmark.scenarios import (
 from helm.benchmark.scenarios import (
     entity_matching_scenario_fixed_random_state as states,
 )
-from helm.benchmark.scenarios.scenario import (  # type: ignore[import-not-found]
-    create_scenario,
-    with_instance_ids,
-)
-from helm.common.object_spec import (  # type: ignore[import-not-found]
-    parse_object_spec,
-)
+from instancing import run_spec, told  # type: ignore[import-not-found]
 
 CACHE = "helm_scenarios"
 PLACES = {
@@ -127,27 +116,10 @@ def answer(case: Any) -> Any:
     data = Path(case["data"])
     cache = lay_out(data)
     from_folder(data)
-    given = parse_object_spec(case["entry"])
-    spec = get_run_spec_function(given.class_name)(**given.args)
-    scenario = create_scenario(spec.scenario_spec)
-    folder = cache / scenario.name
-    folder.mkdir(parents=True, exist_ok=True)
-    instances = with_instance_ids(scenario.get_instances(str(folder)))
-    return {
-        "name": spec.name,
-        "groups": spec.groups,
-        "adapter": dataclasses.asdict(spec.adapter_spec),
-        "instances": [
-            [
-                *(each.id, each.split, each.sub_split, each.input.text),
-                [[r.output.text, list(r.tags)] for r in each.references],
-            ]
-            for each in instances
-        ],
-    }
+    found, _ = told(run_spec(case["entry"]), cache.joinpath)
+    return found
 
 
-discover_run_spec_functions()
 if __name__ == "__main__":
     from serving import serve  # type: ignore[import-not-found]
 
