@@ -100,6 +100,32 @@ class BuildError(HelmsiteError):
     exit_code = 5
 
 
+def problems_of(error: HelmsiteError) -> tuple[str, ...]:
+    """Return what an error says is wrong, one problem after the other."""
+    return error.problems if isinstance(error, ConfigError) else (error.message,)
+
+
+def together(errors: Iterable[HelmsiteError], end: str = "") -> ConfigError:
+    """Return errors as one: each problem once, and below those of one hint that hint.
+
+    Args:
+        errors: one or more.
+        end: follows the last hint.
+    """
+    by_hint: dict[str, dict[str, None]] = {}
+    for error in errors:
+        told = by_hint.setdefault(error.hint, {})
+        told.update(dict.fromkeys(problems_of(error)))
+    problems: list[str] = []
+    hint = ""
+    for following, told in by_hint.items():
+        if hint:
+            problems[-1] += f"\n  → {hint}"
+        problems += told
+        hint = following
+    return ConfigError(problems, f"{hint} {end}".strip())
+
+
 def suggest(name: str, known: Iterable[str]) -> str:
     """Return ' Did you mean ...?' for the nearest known names, '' if none is near."""
     near = difflib.get_close_matches(name, sorted(known), n=3, cutoff=0.5)

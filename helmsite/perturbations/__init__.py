@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from helmsite.errors import ConfigError, suggest
+from helmsite.errors import ConfigError, suggest, together
 from helmsite.perturbations.kinds import KINDS, Kind
 from helmsite.perturbations.perturbation import Perturbation, parse
 from helmsite.perturbations.presets import LEFT_OUT, PRESETS
@@ -117,8 +117,7 @@ def resolve(
         except ConfigError as error:
             problems.append(error)
     if problems:
-        hints = dict.fromkeys(error.hint for error in problems)
-        raise ConfigError([p for e in problems for p in e.problems], " ".join(hints))
+        raise together(problems)
     return tuple(found.values())
 
 

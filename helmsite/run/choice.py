@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from helmsite import perturbations
-from helmsite.errors import ConfigError, suggest
+from helmsite.errors import ConfigError, suggest, together
 from helmsite.run.definitions import Definitions
 from helmsite.schema import Record, format_entry, matches_entry, parse_entry
 from helmsite.schema.entries import RunEntry, read_entry
@@ -97,7 +97,7 @@ class _Chooser:
     suite: Suite
     choice: Choice
     project: Project
-    problems: list[str] = field(default_factory=list)
+    problems: list[ConfigError] = field(default_factory=list)
     lacking: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -115,7 +115,7 @@ class _Chooser:
             and model in (self.asked or order)
         }
         if self.problems:
-            raise ConfigError(self.problems, WHOLE)
+            raise together(self.problems)
         if self.lacking:
             listed = ", ".join(self.project.models)
             raise ConfigError(
@@ -140,7 +140,8 @@ class _Chooser:
             try:
                 yield from filter(self._in_groups, self._swept(self._setup(entry)))
             except ConfigError as error:
-                self.problems += [f"{entry.scenario}: {p}" for p in error.problems]
+                told = [f"{entry.scenario}: {p}" for p in error.problems]
+                self.problems.append(ConfigError(told, error.hint or WHOLE))
 
     def _setup(self, entry: SuiteEntry) -> Setup:
         name = read_entry(entry.scenario).scenario.partition(":")[0]
@@ -200,7 +201,8 @@ class _Chooser:
         group = run.model
         if not (self._members(group) or self._is_list(group)):
             near = suggest(group, [*TAGS, *self.project.models])
-            self.problems.append(f"{setup.label}: no model or group {group!r}.{near}")
+            what = f"{setup.label}: no model or group {group!r}.{near}"
+            self.problems.append(ConfigError([what], WHOLE))
             return
         listed = setup.entry.models or self.suite.models or self.asked
         if not listed:
@@ -257,8 +259,9 @@ class _Chooser:
             )
 
     def _strangers(self, kind: str, names: Iterable[str], known: list[str]) -> None:
+        begun = f"Suite {self.suite.name!r} has no {kind}"
         self.problems += [
-            f"Suite {self.suite.name!r} has no {kind} {name!r}.{suggest(name, known)}"
+            ConfigError([f"{begun} {name!r}.{suggest(name, known)}"], WHOLE)
             for name in names
             if name not in known
         ]
