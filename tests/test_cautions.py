@@ -74,6 +74,49 @@ def test_consent_is_given_by_name_by_all_or_in_the_suite(
     assert manifest.scenario.caution == SAID
 
 
+@pytest.fixture
+def several(project: Path) -> Path:
+    """Two entries that need consent, one of them without its data, and one that does not."""
+    text = SCENARIO.replace("name: insults", "name: threats").replace(
+        "lines.txt", "gone.txt"
+    )
+    (project / "scenarios" / "threats.yaml").write_text(text)
+    (project / "suites" / "several.yaml").write_text(
+        "models: [helmsite/ngram-1]\nadapter: {max_eval_instances: 2}\n"
+        "scenarios: [insults, 'insults:max_train_instances=0', threats, knowledge]\n"
+    )
+    return project
+
+
+def test_consent_that_is_lacking_is_told_once_with_all_to_type(several: Path) -> None:
+    code, said = helmsite(several, "run", "several")
+    assert code == 2
+    assert (
+        f"insults (and 1 more entry): insults runs with consent alone: {SAID}" in said
+    )
+    assert said.count("insults runs with") == said.count("threats runs with") == 1
+    told = "Type --accept-cautions insults --accept-cautions threats (or --accept-cautions all), or"
+    assert said.count(told) == said.count("→") == 1
+    assert "Correct" not in said
+    assert "gone.txt" not in said  # nothing of it is looked for, or fetched
+
+
+def test_what_lacks_consent_is_left_out_with_what_lacks_data(several: Path) -> None:
+    words = ("run", "several", "--skip-missing")
+    code, said = helmsite(several, *words)
+    assert code == 0, said
+    (manifest,) = Archive(str(several / "runs")).manifests()
+    assert manifest.scenario.name == "knowledge"
+    assert "No consent for insults (and 1 more entry): insults runs with" in said
+    assert "--accept-cautions insults --accept-cautions threats" in said
+    assert "3 entries left out." in said
+    code, said = helmsite(several, *words, "--accept-cautions", "threats")
+    assert code == 0, said
+    assert "No data for threats: " in said
+    assert "gone.txt" in said
+    assert "--accept-cautions threats" not in said
+
+
 def test_a_dry_run_needs_none(project: Path) -> None:
     assert helmsite(project, "run", "all", "--dry-run")[0] == 0
 

@@ -274,6 +274,11 @@ def test_an_entry_that_names_a_model_is_for_that_one() -> None:
             Choice(models=("lab/a",)),
             "is not available: it translates",
         ),
+        (
+            ("gsm:data_augmentation=cannonical", "gsm:model=txt", "boolq:model=tx"),
+            Choice(models=("lab/a",)),
+            "docs/perturbations.md lists them.\ngsm:model=txt: no model",
+        ),
     ],
 )
 def test_what_cannot_be_chosen_is_told(
@@ -327,3 +332,5 @@ def test_wrong_values_of_all_entries_are_told_at_once() -> None:
     assert "Did you mean 'hash'" in told
     assert "max_train_instances" in told
     assert "eval_split=valdi" in told
+    assert told.count("→") == 3  # a hint for each
+    assert "Values of stop: none, hash, semicolon, br.\n" in told

@@ -12,11 +12,12 @@ import click
 from helmsite.cli.options import allow_code, one_line, place, sandbox, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from helmsite.cli.options import Place
     from helmsite.cli.progress import Reporter
     from helmsite.config import Project, Suite
+    from helmsite.errors import HelmsiteError
     from helmsite.run import Choice, Runner
     from helmsite.run.estimate import Estimate, Load
 
@@ -100,7 +101,9 @@ def part(function: Callable[..., Any]) -> Callable[..., Any]:
     help="Requests under way at once.",
 )
 @click.option(
-    "--skip-missing", is_flag=True, help="Leave out entries whose data is not here."
+    "--skip-missing",
+    is_flag=True,
+    help="Leave out entries whose data is not here or that need consent.",
 )
 @click.option(
     "--offline", is_flag=True, help="Fetch no data; say what is missing instead."
@@ -173,7 +176,7 @@ def make_runs(
         if runner.executor.abandoned:  # a thread may hang in the model: do not wait
             os._exit(130)
         raise SystemExit(130) from None
-    _say_missing(runner.missing)
+    _say_left_out(runner.left_out)
     click.echo(
         f"{len(manifests)} runs: {reporter.made} made, {reporter.kept} already there, "
         f"{reporter.asked} requests sent."
@@ -257,10 +260,10 @@ def _dry_run(runner: Runner, suite: Suite, choice: Choice) -> None:
         _say_estimate(each)
     for model, load in totals.items():
         click.echo(one_line(f"{model}: {_amount(load, seen[model])}"))
-    _say_missing(estimator.missing)
+    _say_left_out(estimator.left_out)
     total = sum(load.requests for load in totals.values())
     click.echo(f"Would send {total} requests. Nothing was sent.")
-    if estimator.missing and not runner.skip_missing:
+    if estimator.left_out and not runner.skip_missing:
         raise SystemExit(2)
 
 
@@ -297,6 +300,20 @@ def _tokens(load: Load, about: Estimate) -> str:
     )
 
 
-def _say_missing(missing: dict[str, str]) -> None:
-    for entry, why in missing.items():
-        click.echo(visible(f"No data for {entry}: {why}"), err=True)
+def _say_left_out(left_out: Mapping[str, HelmsiteError]) -> None:
+    """Say which entries did not run, those of one reason together, and their number."""
+    from helmsite.errors import ScenarioError
+    from helmsite.run.planner import summed_up
+
+    no_data = {k: e for k, e in left_out.items() if isinstance(e, ScenarioError)}
+    refused = {k: e for k, e in left_out.items() if k not in no_data}
+    for begun, of in (("No data for ", no_data), ("No consent for ", refused)):
+        if of:
+            told = summed_up(of.items())
+            for problem in told.problems:
+                click.echo(visible(f"{begun}{problem}"), err=True)
+            if told.hint:
+                click.echo(visible(f"  → {told.hint}"), err=True)
+    if left_out:
+        what = "entry" if len(left_out) == 1 else "entries"
+        click.echo(f"{len(left_out)} {what} left out.", err=True)

@@ -12,6 +12,8 @@ from helmsite.scenarios.templates import renderer
 from helmsite.schema import parse_entry
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from helmsite.config import Project
     from helmsite.scenarios.definition import Definition
 
@@ -30,14 +32,24 @@ class Definitions:
 
     def groups(self, entry: str) -> tuple[str, ...]:
         """Return the groups of a scenario, its parameters rendered."""
+        return self._rendered(entry, lambda definition: definition.groups)
+
+    def caution(self, entry: str) -> str:
+        """Return what to know before a scenario's data is fetched and run, '' if nothing."""
+        said = self._rendered(entry, lambda definition: (definition.caution,))
+        return " ".join(" ".join(said).split())
+
+    def _rendered(
+        self, entry: str, said: Callable[[Definition], tuple[str, ...]]
+    ) -> tuple[str, ...]:
+        """Return texts of a scenario's file for the parameters of an entry."""
         name, given = parse_entry(entry)
         definition = self._definition(name)
         if definition is None:
             return ()
         own = {k: v for k, v in given.items() if k in definition.parameters}
         values = parameters.resolve(definition, own)
-        render = renderer(values)
-        return tuple(render(group) for group in variant(definition, values).groups)
+        return tuple(map(renderer(values), said(variant(definition, values))))
 
     def _definition(self, name: str) -> Definition | None:
         if name not in self._read:

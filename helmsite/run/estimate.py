@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from helmsite.config import ModelConfig, Suite
+    from helmsite.errors import HelmsiteError
     from helmsite.run.choice import Choice
     from helmsite.run.plan import Plan
     from helmsite.run.runner import Runner
@@ -97,7 +98,7 @@ class RoughTokenizer:
 class Estimator:
     """Estimates the runs of a suite. What several models would be asked is made once.
 
-    `missing` says of which entries the data is not there, once all is estimated.
+    `left_out` says which entries cannot run here, and why, once all is estimated.
     """
 
     runner: Runner
@@ -110,9 +111,9 @@ class Estimator:
         self._planner.skip_missing = True
 
     @property
-    def missing(self) -> dict[str, str]:
-        """Of which scenarios the data is not there, and why."""
-        return self._planner.missing
+    def left_out(self) -> dict[str, HelmsiteError]:
+        """Which entries cannot run here, and why."""
+        return self._planner.left_out
 
     def estimates(self) -> Iterator[Estimate]:
         """Yield an estimate of each run, model by model.

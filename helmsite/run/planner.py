@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import structs
 
 from helmsite import clients, metrics, perturbations, scenarios
-from helmsite.errors import ConfigError, HelmsiteError, ScenarioError
+from helmsite.errors import (
+    ConfigError,
+    HelmsiteError,
+    ScenarioError,
+    problems_of,
+    together,
+)
 from helmsite.fetching import Fetcher
 from helmsite.run.choice import ALL, choose
+from helmsite.run.definitions import Definitions
 from helmsite.run.plan import Observer, Plan, Silent
 from helmsite.schema import AdapterSpec, override_adapter
 from helmsite.schema.adjusting import adjusted
 from helmsite.schema.expanders import About, expand
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from helmsite.config import ModelConfig, Project, Suite
     from helmsite.perturbations import Perturbation
     from helmsite.run.choice import Choice, Setup
     from helmsite.schema import LoadedScenario, ModelCard, ModelIdentity
 
+TWICE = "Remove one, or give it `repeat: <label>` if the repeat is meant."
 MOST_INSTANCES = 500_000
 """How many instances are kept in memory; a scenario beyond them is loaded again."""
 
@@ -74,8 +82,9 @@ def _size(scenario: LoadedScenario) -> int:
 class Planner:
     """Plans the runs of one suite.
 
-    `missing` says of which entries the data is not there; with `skip_missing` they are
-    left out, otherwise they are problems.
+    `left_out` says which entries cannot run here, and why: their data is missing (a
+    ScenarioError), or they need consent (a ConfigError). Without `skip_missing` those are
+    problems as all others.
     """
 
     project: Project
@@ -83,14 +92,14 @@ class Planner:
     choice: Choice
     library: Library
     skip_missing: bool = False
-    missing: dict[str, str] = field(default_factory=dict)
+    left_out: dict[str, HelmsiteError] = field(default_factory=dict)
     _specs: dict[tuple[object, ...], list[AdapterSpec]] = field(default_factory=dict)
     _seen: set[tuple[object, ...]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        own = Path(self.project.root) / "data"
-        found = perturbations.places((own, *self.project.data_folders))
+        found = perturbations.places(self.project.data_folders)
         self.words = perturbations.WordLists(perturbations.find_in(found))
+        self.definitions = Definitions(self.project)
 
     def chosen(self) -> dict[str, list[Setup]]:
         """Return what each model runs; all of it can be planned.
@@ -99,24 +108,24 @@ class Planner:
             ConfigError: every problem of entries, scenarios, metrics and models.
         """
         chosen = choose(self.suite, self.choice, self.project)
-        problems: dict[str, list[str]] = {}
-        for name in chosen:
-            for text in self._faults_of_model(name):
-                problems.setdefault(text, [])
+        faults: list[tuple[str, HelmsiteError]] = []
         models: dict[int, list[str]] = {}
         for name, of in chosen.items():
+            faults += (("", error) for error in self._faults_of_model(name))
             for setup in of:
                 models.setdefault(id(setup), []).append(name)
-        for setup in {id(s): s for of in chosen.values() for s in of}.values():
-            for text in self._faults(setup, models[id(setup)]):
-                problems.setdefault(text, []).append(setup.label)
-        if problems:
-            raise ConfigError(
-                [_told(text, labels) for text, labels in problems.items()],
-                "Correct them in the suite or the scenario; nothing was run.",
-            )
+        setups = {id(s): s for of in chosen.values() for s in of}
+        self._check_consent(setups.values())
+        for key, setup in setups.items():
+            if setup.label not in self.left_out:
+                found = self._faults(setup, models[key])
+                faults += ((setup.label, error) for error in found)
+        if not self.skip_missing:
+            faults += self.left_out.items()
+        if faults:
+            raise summed_up(faults, "Nothing was run.")
         there = {
-            name: [s for s in of if s.label not in self.missing]
+            name: [s for s in of if s.label not in self.left_out]
             for name, of in chosen.items()
         }
         return {name: of for name, of in there.items() if of}
@@ -191,45 +200,49 @@ class Planner:
             ]
         return self._specs[key]
 
-    def _faults(self, setup: Setup, models: list[str]) -> list[str]:
-        """Return what is wrong with an entry for any of its models."""
-        found: list[str] = []
+    def _faults(self, setup: Setup, models: list[str]) -> Iterator[HelmsiteError]:
+        """Yield what is wrong with an entry for any of its models."""
         try:
             scenario = self._scenario(setup)
             for chosen in self._perturbations(setup, scenario):
                 _require(chosen)
-        except ScenarioError as error:
-            self.missing[setup.label] = str(error)
-            return [] if self.skip_missing else [error.message]
-        except HelmsiteError as error:
-            return _each(error)
-        try:
             metrics.resolve((*scenario.metrics, *setup.entry.metrics))
             metrics.require((*scenario.metrics, *setup.entry.metrics))
+        except ScenarioError as error:
+            self.left_out[setup.label] = error
+            return
         except HelmsiteError as error:
-            return _each(error)
-        found += self._cautioned(scenario)
+            yield error
+            return
         for model in (m for m in map(self.project.models.get, models) if m):
             try:
-                found += self._twins(setup, scenario, model)
+                yield from self._twins(setup, scenario, model)
             except HelmsiteError as error:
-                found += _each(error)
-        return list(dict.fromkeys(found))
+                yield error
 
-    def _cautioned(self, scenario: LoadedScenario) -> Iterator[str]:
-        """Yield why a scenario with harmful content does not run without consent."""
-        name = scenario.facts.name.partition(":")[0]
+    def _check_consent(self, setups: Iterable[Setup]) -> None:
+        """Leave out what holds harmful content, before any of it is fetched."""
         accepted = {*self.suite.accept_cautions, *self.choice.accept_cautions}
-        if scenario.facts.caution and not accepted & {name, ALL}:
-            yield (
-                f"{name} runs with consent alone: {scenario.facts.caution} "
-                f"Type --accept-cautions {name}, or write accept_cautions: [{name}] in "
-                "the suite."
-            )
+        cautions: dict[str, tuple[str, str]] = {}
+        for setup in setups:
+            name = setup.run.scenario.partition(":")[0]
+            if accepted.isdisjoint({name, ALL}):
+                with suppress(ConfigError):  # told when the scenario is loaded
+                    said = self.definitions.caution(setup.run.scenario)
+                    cautions |= {setup.label: (name, said)} if said else {}
+        names = sorted({name for name, _ in cautions.values()})
+        hint = (
+            f"Type {' '.join(f'--accept-cautions {name}' for name in names)} "
+            f"(or --accept-cautions {ALL}), or write accept_cautions: "
+            f"[{', '.join(names)}] in the suite."
+        )
+        for label, (name, said) in cautions.items():
+            why = f"{name} runs with consent alone: {said}"
+            self.left_out[label] = ConfigError([why], hint)
 
     def _twins(
         self, setup: Setup, scenario: LoadedScenario, model: ModelConfig
-    ) -> Iterator[str]:
+    ) -> Iterator[HelmsiteError]:
         """Yield the runs of an entry that another one makes too."""
         what = f"{model.name} on {scenario.facts.name}"
         for adapter in self._adapters(setup, scenario, model.card):
@@ -237,19 +250,18 @@ class Planner:
                 names = tuple(p.name for p in chosen)
                 run = (what, adapter, names, setup.entry.repeat)
                 if run in self._seen:
-                    yield (
-                        f"Suite {self.suite.name!r} lists the same run twice: {what}. "
-                        "Remove one, or give it `repeat: <label>` if the repeat is meant."
+                    told = (
+                        f"Suite {self.suite.name!r} lists the same run twice: {what}."
                     )
+                    yield ConfigError([told], TWICE)
                 self._seen.add(run)
 
-    def _faults_of_model(self, name: str) -> list[str]:
+    def _faults_of_model(self, name: str) -> Iterator[HelmsiteError]:
         try:
             model = self.project.model(name)
             clients.check(model.client, model.name, model.settings)
         except HelmsiteError as error:
-            return _each(error)
-        return []
+            yield error
 
 
 def limited(adapter: AdapterSpec, choice: Choice) -> AdapterSpec:
@@ -280,11 +292,30 @@ def _require(chosen: tuple[Perturbation, ...]) -> None:
         raise ScenarioError(error.message, error.hint) from error
 
 
+def summed_up(
+    faults: Iterable[tuple[str, HelmsiteError]], end: str = ""
+) -> ConfigError:
+    """Return what is wrong with entries as one error, each problem with its hint once.
+
+    Args:
+        faults: pairs of an entry, '' where a problem is of none, and what it has.
+        end: follows the last hint.
+    """
+    entries: dict[tuple[str, str], dict[str, None]] = {}
+    for entry, error in faults:
+        for text in problems_of(error):
+            entries.setdefault((text, error.hint), {})[entry] = None
+    return together(
+        (
+            ConfigError([_told(text, [*of])], hint)
+            for (text, hint), of in entries.items()
+        ),
+        end,
+    )
+
+
 def _told(text: str, entries: list[str]) -> str:
     """Return a problem with the entries that have it."""
-    more = f" (and {len(entries) - 1} more entries)" if len(entries) > 1 else ""
-    return f"{entries[0]}{more}: {text}" if entries else text
-
-
-def _each(error: HelmsiteError) -> list[str]:
-    return list(error.problems) if isinstance(error, ConfigError) else [error.message]
+    rest = len(entries) - 1
+    more = f" (and {rest} more {'entries' if rest > 1 else 'entry'})" if rest else ""
+    return f"{entries[0]}{more}: {text}" if entries[0] else text

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from helmsite.archive import Archive, Journal
     from helmsite.config import Project, Suite
+    from helmsite.errors import HelmsiteError
     from helmsite.schema import Client
 
 
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
 class Runner:
     """Makes the runs of a suite, one model after the other.
 
-    With `skip_missing`, entries whose data is not there are left out; `missing` says
-    which those were, and why. `offline` forbids to fetch data; None does as the
+    With `skip_missing`, entries whose data is not there or that need consent are left
+    out; `left_out` says which those were, and why. `offline` forbids to fetch data; None does as the
     environment says. Programs that models write are run in the `sandbox`, if there is one.
     """
 
@@ -49,7 +50,7 @@ class Runner:
 
     def __post_init__(self) -> None:
         self.library = Library(self.project, self.offline, self.observer)
-        self.missing: dict[str, str] = {}
+        self.left_out: dict[str, HelmsiteError] = {}
 
     def run(self, suite: Suite, choice: Choice | None = None) -> list[Manifest]:
         """Make every run of a suite that is not complete yet; return all of them."""
@@ -69,7 +70,7 @@ class Runner:
         """
         planner = self.planner(suite, choice)
         chosen = planner.chosen()
-        self.missing = planner.missing
+        self.left_out = planner.left_out
         for name, setups in chosen.items():
             model = self.project.model(name)
             client = clients.create(model.client, model.name, model.settings)
