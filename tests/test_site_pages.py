@@ -15,6 +15,7 @@ from helmsite.config import SiteConfig
 from helmsite.query import Results
 from helmsite.query.rows import Part
 from helmsite.render import build, check_links, samples, sentences, views
+from helmsite.render.charts import Dot, dot_plot
 from helmsite.render.names import SiteMap
 from helmsite.render.runtables import MOST_CELLS, tables
 from helmsite.render.scatter import Point, scatter
@@ -440,6 +441,36 @@ def test_labels_of_a_crowded_chart_do_not_cover_each_other() -> None:
     assert chart.count('class="point"') == 2
     assert "Far" not in chart
     assert scatter(points[:1] * 3, EXACT, "Title") == ""
+
+
+@pytest.mark.parametrize(
+    "title", ["F1", "Calibration error after Platt scaling (10 bins)"]
+)
+def test_a_chart_has_room_on_a_phone_and_cuts_no_words_of_its_axis(title: str) -> None:
+    metric = structs.replace(EXACT, title=title, higher_is_better=False)
+    long = "A model of a name so long that two lines cannot hold all of it, by far"
+    names = ("Short", "Two lines: BBQ (Bias Benchmark for Questions)", long)
+    dots = [
+        Dot(n, "x.html", v, 0.0, 1.0) for n, v in zip(names, (0.1, 1, 0), strict=True)
+    ]
+    points = [Point(n, "x.html", 0.5, size=1e6**i) for i, n in enumerate(names, 1)]
+    words: dict[str, list[str]] = {}
+    for chart in (dot_plot(dots, metric, "Title"), scatter(points, metric, "Title")):
+        width, height = map(int, re.findall(r'viewBox="0 0 (\d+) (\d+)"', chart)[0])
+        texts = re.findall(
+            r'<text class="(\w+)"[^>]* x="([\d.]+)" y="([\d.]+)">([^<]*)', chart
+        )
+        assert width <= 410
+        for kind, x, y, text in texts:
+            assert 0 <= float(x) <= width, text
+            assert 0 < float(y) <= height, text
+            words.setdefault(kind, []).append(text)
+    assert words["name"][:1] == ["A model of a name so long that"]
+    assert words["name"][1].endswith("…")
+    axis = " ".join(words["axis"])
+    assert axis.startswith(f"{title}, ← lower is better {title}, ↓ lower is better, by")
+    assert axis.endswith("parameters →")
+    assert max(map(len, words["axis"])) <= 54
 
 
 def test_an_interval_that_no_scale_holds_changes_no_chart_by_size() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
+from itertools import accumulate
 from typing import TYPE_CHECKING, TypeVar
 
 from markupsafe import Markup
@@ -18,10 +19,14 @@ if TYPE_CHECKING:
 
     from helmsite.schema import MetricFacts
 
-LABEL, PLOT, ROW, TALL, AXIS, EDGE = 250, 330, 24, 34, 44, 24
+PLOT, EDGE, LINE, REACH, TICKS = 320, 14, 15, 21, 28
+"""Widths of the plot and of its margins, heights of a line of text, of an interval with
+the space around it and of the numbers below: in all as wide as a phone has room for."""
 LIMIT = 60
-LETTERS = 24
-"""So many letters fit into a line of a label."""
+LETTERS = 32
+"""So many letters fit into a line of a label, beside the value."""
+WORDS = 46
+"""So many letters fit into a line below the axis."""
 
 
 class Dot(Record, frozen=True):
@@ -61,15 +66,17 @@ def dot_plot(dots: Sequence[Dot], metric: MetricFacts, title: str) -> Markup:
     rows = sorted(dots, key=lambda d: (d.value if worst_first else -d.value, d.label))
     rows = rows[:LIMIT]
     marks = ticks_of(rows, metric)
-    labels = [_lines(d.label) for d in rows]
-    step = TALL if any(len(lines) > 1 for lines in labels) else ROW
-    height = len(rows) * step + AXIS
-    label = min(LABEL, 90 + max(len(line) for lines in labels for line in lines) * 8)
-    width = label + PLOT + EDGE
+    labels = [broken(d.label, LETTERS) for d in rows]
+    tops = [0, *accumulate(len(lines) * LINE + REACH for lines in labels)]
+    better = {True: ", higher is better →", False: ", ← lower is better", None: ""}
+    unit = f" ({plain(metric.unit)})" if metric.unit else ""
+    about = f"{plain(metric.title)}{unit}{better[metric.higher_is_better]}"
+    words = broken(about, WORDS)
+    width, height = EDGE + PLOT + EDGE, tops[-1] + TICKS + len(words) * LINE
 
     def x(value: float) -> float:
         share = (value - marks[0]) / (marks[-1] - marks[0])
-        return round(label + share * PLOT, 1)
+        return round(EDGE + share * PLOT, 1)
 
     parts = [
         Markup(
@@ -77,22 +84,12 @@ def dot_plot(dots: Sequence[Dot], metric: MetricFacts, title: str) -> Markup:
             'aria-label="{}">'
         ).format(width, height, width, height, title)
     ]
-    parts += [_axis(marks, x, len(rows) * step)]
+    parts += [_axis(marks, x, tops[-1])]
     parts += [
-        _dot(dot, (i + 0.5) * step, x, metric.format, label, lines)
-        for i, (dot, lines) in enumerate(zip(rows, labels, strict=True))
+        _dot(dot, top, x, metric.format, lines)
+        for dot, top, lines in zip(rows, tops, labels, strict=False)
     ]
-    better = {True: ", higher is better →", False: ", ← lower is better", None: ""}
-    unit = f" ({plain(metric.unit)})" if metric.unit else ""
-    parts.append(
-        Markup('<text class="axis" x="{}" y="{}">{}{}{}</text>').format(
-            label,
-            height - 6,
-            plain(metric.title),
-            unit,
-            better[metric.higher_is_better],
-        )
-    )
+    parts.append(written("axis", EDGE, tops[-1] + TICKS + 9, words))
     return Markup("").join([*parts, Markup("</svg>")])
 
 
@@ -123,19 +120,26 @@ def _axis(marks: Sequence[float], x: Callable[[float], float], bottom: int) -> M
     return Markup("").join(lines)
 
 
-def _lines(label: str) -> list[str]:
-    """Return a label as one line or two; what is longer is cut, its title has it all."""
-    return textwrap.wrap(label, LETTERS, max_lines=2, placeholder="…") or [""]
+def broken(text: str, letters: int) -> list[str]:
+    """Return a text as one line or two; what is longer is cut, a title has it all."""
+    return textwrap.wrap(text, letters, max_lines=2, placeholder="…") or [""]
+
+
+def written(kind: str, x: float, y: float, lines: Sequence[str]) -> Markup:
+    """Return lines of text that begin at x, the first on the height y."""
+    return Markup("").join(
+        Markup('<text class="{}" x="{}" y="{}">{}</text>').format(
+            kind, x, y + i * LINE, line
+        )
+        for i, line in enumerate(lines)
+    )
 
 
 def _dot(
-    dot: Dot,
-    y: float,
-    x: Callable[[float], float],
-    form: str,
-    left: float,
-    lines: Sequence[str],
+    dot: Dot, top: int, x: Callable[[float], float], form: str, lines: Sequence[str]
 ) -> Markup:
+    """Return a value: its label and number, and below them the dot and its interval."""
+    y = top + len(lines) * LINE + REACH / 2
     reach = Markup("")
     words = f"{dot.label}: {formats.value(dot.value, form)}"
     if dot.low is not None and dot.high is not None:
@@ -143,12 +147,6 @@ def _dot(
         reach = Markup(
             '<line class="reach" x1="{}" x2="{}" y1="{y}" y2="{y}"/>'
         ).format(x(dot.low), x(dot.high), y=y)
-    label = Markup("").join(
-        Markup('<text class="name" x="{}" y="{}">{}</text>').format(
-            left - 68, y + 4.5 + (i - (len(lines) - 1) / 2) * 15, line
-        )
-        for i, line in enumerate(lines)
-    )
     return Markup(
         '<a href="{href}"><title>{words}</title>'
         "{label}{reach}"
@@ -157,11 +155,11 @@ def _dot(
     ).format(
         href=dot.href,
         words=words,
-        base=y + 4.5,
-        label=label,
+        base=top + LINE,
+        label=written("name", EDGE, top + LINE, lines),
         reach=reach,
         cx=x(dot.value),
         y=y,
-        end=left - 14,
+        end=EDGE + PLOT,
         value=formats.value(dot.value, form),
     )

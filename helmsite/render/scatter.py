@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from helmsite.render import formats
 from helmsite.render.board import arrow
-from helmsite.render.charts import Dot, bounded, ticks_of
+from helmsite.render.charts import LINE, Dot, bounded, broken, ticks_of, written
 from helmsite.render.text import plain
 
 if TYPE_CHECKING:
@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 
     from helmsite.schema import MetricFacts
 
-LEFT, WIDTH, RIGHT, TOP, HEIGHT, BOTTOM = 44, 420, 150, 14, 230, 42
-LINE, LETTER = 13.0, 6.6
+LEFT, WIDTH, RIGHT, TOP, HEIGHT, BOTTOM = 44, 350, 16, 14, 230, 42
+LETTER, ASIDE = 6.6, 7
+WORDS = 54
+"""So many letters fit into a line below the axis."""
 LIMIT = 60
 
 
@@ -63,19 +65,28 @@ def scatter(points: Sequence[Point], metric: MetricFacts, title: str) -> Markup:
     shown = sorted(shown, key=lambda p: (-p.size, p.label))[:LIMIT]
     if len({p.size for p in shown}) < 2:
         return Markup("")
-    scale = _Scale(shown, metric)
+    scale, words = _Scale(shown, metric), _words(metric)
     width, height = LEFT + WIDTH + RIGHT, TOP + HEIGHT + BOTTOM
+    height += (len(words) - 1) * LINE
     start = Markup(
         '<svg class="chart" viewBox="0 0 {0} {1}" width="{0}" height="{1}" role="group" '
         'aria-label="{2}">'
     ).format(width, height, title)
-    parts = [start, *_axes(scale, metric), *_families(shown, scale)]
+    parts = [start, *_axes(scale), *_families(shown, scale)]
+    parts.append(written("axis", LEFT, TOP + HEIGHT + 34, words))
     taken: list[tuple[float, float, float]] = []
     parts += [_point(p, scale, metric, taken) for p in shown]
     return Markup("").join([*parts, Markup("</svg>")])
 
 
-def _axes(scale: _Scale, metric: MetricFacts) -> list[Markup]:
+def _words(metric: MetricFacts) -> list[str]:
+    """Return what stands below the axis: the metric, its good direction, the sizes."""
+    unit = f" ({plain(metric.unit)})" if metric.unit else ""
+    known = [plain(metric.title) + unit, " ".join(arrow(metric)).strip()]
+    return broken(", ".join([*filter(None, known), "by parameters →"]), WORDS)
+
+
+def _axes(scale: _Scale) -> list[Markup]:
     made = [
         Markup(
             '<line class="grid" x1="{x0}" x2="{x1}" y1="{y}" y2="{y}"/>'
@@ -96,14 +107,6 @@ def _axes(scale: _Scale, metric: MetricFacts) -> list[Markup]:
         )
         for size in scale.sizes()
     ]
-    unit = f" ({plain(metric.unit)})" if metric.unit else ""
-    better = " ".join(arrow(metric)).strip()
-    words = ", ".join(w for w in (plain(metric.title) + unit, better) if w)
-    made.append(
-        Markup('<text class="axis" x="{}" y="{}">{}, by parameters →</text>').format(
-            LEFT, TOP + HEIGHT + 34, words
-        )
-    )
     return made
 
 
@@ -139,18 +142,29 @@ def _point(
         reach = Markup(
             '<line class="reach thin" x1="{x}" x2="{x}" y1="{low}" y2="{high}"/>'
         ).format(x=x, low=scale.y(point.low), high=scale.y(point.high))
-    name = point.label if len(point.label) <= 25 else f"{point.label[:24]}…"
-    end = x + 8 + len(name) * LETTER
-    free = all(
-        abs(y - other) >= LINE or x > right or end < left
-        for left, right, other in taken
-    )
-    label = Markup("")
-    if free:
-        taken.append((x, end, y))
-        label = Markup('<text class="point" x="{}" y="{}">{}</text>').format(
-            x + 7, round(y - 5, 1), name
-        )
+    label = _label(point.label, x, y, taken)
     inside = Markup("<title>{}</title>{}").format(words, reach)
     inside += Markup('<circle class="dot" cx="{}" cy="{}" r="4"/>').format(x, y) + label
     return Markup('<a href="{}">{}</a>').format(point.href, inside)
+
+
+def _label(
+    text: str, x: float, y: float, taken: list[tuple[float, float, float]]
+) -> Markup:
+    """Return a label at the right of its point, else at its left; '' where no room is."""
+    name = text if len(text) <= 25 else f"{text[:24]}…"
+    wide = ASIDE + len(name) * LETTER
+    for left, right, at, anchor in (
+        (x, x + wide, x + ASIDE, "start"),
+        (x - wide, x, x - ASIDE, "end"),
+    ):
+        inside = left >= 0 and right <= LEFT + WIDTH + RIGHT
+        if inside and all(
+            abs(y - other) >= LINE or left > end or right < start
+            for start, end, other in taken
+        ):
+            taken.append((left, right, y))
+            return Markup(
+                '<text class="point" text-anchor="{}" x="{}" y="{}">{}</text>'
+            ).format(anchor, round(at, 1), round(y - 5, 1), name)
+    return Markup("")

@@ -288,6 +288,12 @@ def test_nothing_overflows_and_nobody_is_hindered(
         )
         width = page.evaluate("document.documentElement.scrollWidth")
         assert width <= 390, path
+        cut = page.evaluate(
+            """[...document.querySelectorAll(".chart text, .chart .dot")].filter(
+              e => e.getBoundingClientRect().right > e.closest(".scroll").getBoundingClientRect().right
+            ).map(e => e.textContent)"""
+        )
+        assert cut == [], path
         page.evaluate(axe)
         violations = page.evaluate(
             "axe.run({resultTypes: ['violations'], preload: false})"
