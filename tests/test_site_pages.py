@@ -26,6 +26,7 @@ from helmsite.schema import (
     Manifest,
     PerturbationFacts,
     Stat,
+    Taxonomy,
 )
 from tests.archive_cases import FACTS, small
 from tests.site_source import ECE, EXACT, RUNTIME, SCENARIOS, FakeResults
@@ -399,6 +400,20 @@ def test_a_scenarios_parts_have_a_table_each(tmp_path: Path) -> None:
     assert re.findall(r'<th scope="row" class="first">(.*?)</th>', table) == list("012")
     assert table.count(">0.250<") == 3 * 4
     assert 'href="../../runs/r0000000000000000/index.html"' in table
+
+
+def test_what_a_taxonomy_does_not_tell_is_left_out(tmp_path: Path) -> None:
+    taxonomy = Taxonomy("?", "n/a", " ? ", "N/A", "English")
+    facts = structs.replace(SCENARIOS[0], taxonomy=taxonomy)
+    out = built(FakeResults(2, (facts,)), tmp_path / "site")
+    page = page_of(out, "scenario", facts.name)
+    named = re.findall(
+        r"<dt>(.*?)</dt><dd>(.*?)</dd>", page[page.index("What it is") :]
+    )
+    assert dict(named)["Language"] == "English"
+    assert not {"Task", "What", "Who", "When"} & dict(named).keys()
+    line = (out / "scenarios" / "index.html").read_text(encoding="utf-8")
+    assert re.findall(r"</th><td>(.*?)</td><td>(.*?)</td>", line) == [("", "English")]
 
 
 def test_many_parts_are_folded_and_tell_their_range(tmp_path: Path) -> None:

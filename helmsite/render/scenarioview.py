@@ -93,11 +93,11 @@ def _facts(page: ScenarioPage) -> Iterator[Fact]:
     private = facts.publication == "aggregates"
     known = [
         ("Name", facts.name, ""),
-        ("Task", taxonomy.task, ""),
-        ("What", taxonomy.what, ""),
-        ("Who", taxonomy.who, ""),
-        ("When", taxonomy.when, ""),
-        ("Language", taxonomy.language, ""),
+        ("Task", sentences.told(taxonomy.task), ""),
+        ("What", sentences.told(taxonomy.what), ""),
+        ("Who", sentences.told(taxonomy.who), ""),
+        ("When", sentences.told(taxonomy.when), ""),
+        ("Language", sentences.told(taxonomy.language), ""),
         ("Caution", facts.caution, ""),
         ("Licence", facts.licence, ""),
         ("Source", facts.url, facts.url),

@@ -30,6 +30,7 @@ METHODS = {
     "chat": "chat",
     "": "method unknown",
 }
+NOT_TOLD = {"?", "n/a"}
 UNSCORED = (
     "No run of the archive has a score yet. Add scores with “helmsite score”, then build "
     "the site again; the runs are listed under Runs."
@@ -40,6 +41,11 @@ EMPTY = "The archive has no runs yet. Make some with “helmsite run”, then bu
 def scenario_title(facts: ScenarioFacts) -> str:
     """Return a scenario's title, its name where it has none."""
     return plain(facts.title or facts.name)
+
+
+def told(answer: str) -> str:
+    """Return an answer of a scenario's taxonomy; '' where it is HELM's sign for none."""
+    return "" if answer.strip().lower() in NOT_TOLD else plain(answer)
 
 
 def method(adapter: AdapterSpec, trials: int = 0) -> str:
