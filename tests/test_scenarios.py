@@ -641,6 +641,7 @@ DATA_FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"where": "{{ answer == 'x' }}"}, "No row is left: 'where' is false for all 3"),
     ({"where": "{{ anser }}"}, "row 1 (line 2): where: there is no field 'anser'"),
     ({"split": "train"}, "no instance is in the main split 'test'; 3 in train"),
+    ({"split": "train"}, "Say in the file which rows are test: by split, or by source"),
     ({"split": "valid"}, "Set main_split: valid."),
     (
         {"attributes": {"a": "{{ b }}"}},

@@ -117,18 +117,25 @@ def load(
 
 
 def _check_main_split(definition: Definition, path: Path, made: Made) -> None:
+    main = definition.main_split
     counts: dict[str, int] = dict.fromkeys(ORDER, 0)
     for instance in made.instances:
         counts[instance.split] += 1
-    if counts[definition.main_split]:
+    if counts[main]:
         return
     there = ", ".join(f"{n} in {split}" for split, n in counts.items() if n) or "none"
     others = [split for split in ORDER if counts[split] and split != TRAIN]
     left_out = "; ".join(f"{why}: {n}" for why, n in sorted(made.skipped.items()))
-    look = f"Left out were {left_out}." if left_out else "Look at split: in the file."
+    if others:
+        hint = f"Set main_split: {others[0]}."
+    elif left_out:
+        hint = f"Left out were {left_out}."
+    elif definition.loader:
+        hint = f"The data has no {main} part: is all of it here, and not a sample?"
+    else:
+        hint = f"Say in the file which rows are {main}: by split, or by source.files (docs/scenarios.md)."
     raise ScenarioError(
-        f"{path}: no instance is in the main split {definition.main_split!r}; {there}.",
-        f"Set main_split: {others[0]}." if others else look,
+        f"{path}: no instance is in the main split {main!r}; {there}.", hint
     )
 
 
