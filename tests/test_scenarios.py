@@ -909,6 +909,21 @@ def test_a_row_in_the_last_sliver_of_the_shares_has_a_split() -> None:
     assert assign(rows, SplitRule(shares={"test": 0.0}), None) == ["test"] * 500
 
 
+def test_an_id_of_the_data_is_kept_and_cannot_come_twice(project: Project) -> None:
+    head = "id,question,answer,part\n"
+    rows = head + "a,A?,x,dev\nb,B?,x,test\na,C?,x,test\n"
+    loaded = project.load(rows=rows, id="{{ id }}")
+    assert [i.extra for i in loaded.instances] == [{"id": n} for n in "aba"]
+    assert [i.instance_id for i in loaded.instances] == ["id0", "id1", "id2"]
+    assert loaded.definition_sha256 != project.load(rows=rows).definition_sha256
+    said = project.fails(rows=rows + "b,D?,x,test\n", id="{{ id }}")
+    assert "row 4 (line 5): the id 'b' is there already: " in said
+    assert "row 2 (line 3)." in said
+    assert "row 1 (line 2): id: there is no field 'ID'" in project.fails(
+        rows=rows, id="{{ ID }}"
+    )
+
+
 def test_a_wrong_row_at_the_end_leaves_no_half_scenario(project: Project) -> None:
     with pytest.raises(ScenarioError, match=r"row 1001 \(line 1002\)"):
         project.load(rows=many(1000) + "x,y\n", split="test")

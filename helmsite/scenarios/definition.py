@@ -154,6 +154,7 @@ class Definition(Record, frozen=True):
     where: str = ""
     skip: tuple[SkipRule, ...] = ()
     split: SplitRule = SplitRule()
+    id: str = ""
     input: str = ""
     messages: str = ""
     references: References = References()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import string
+from collections import defaultdict
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
@@ -11,6 +13,7 @@ from msgspec import structs
 from helmsite.errors import ScenarioError
 from helmsite.scenarios import splits
 from helmsite.scenarios.sandbox import Sandbox
+from helmsite.scenarios.sources import Once
 from helmsite.scenarios.templates import PARAMETERS, ROW, Template, as_text, say
 from helmsite.schema import CORRECT_TAG, Instance, Message, Reference
 
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from helmsite.scenarios.sources import Row
 
 CORRECT = (CORRECT_TAG,)
+ID = "id"
 
 
 def numbered(instances: Iterable[Instance]) -> tuple[Instance, ...]:
@@ -121,6 +125,7 @@ class Maker:
         self._parameters = dict(parameters)
         self._sandbox = Sandbox()
         self._templates: dict[str, Template] = {}
+        self._once: defaultdict[str, Once] = defaultdict(partial(Once, ID))
 
     def template(self, source: str) -> Template:
         """Return the template of a text, the same one each time."""
@@ -140,6 +145,7 @@ class Maker:
         """
         said = self.definition
         seen = self.variables(row)
+        own = self._id(row, split, seen)
         with _at(row, "input"):
             text = self.template(said.input).text(seen)
         with _at(row, "messages"):
@@ -160,8 +166,17 @@ class Maker:
             sub_split=sub_split,
             attributes=attributes,
             messages=messages,
-            extra=extra,
+            extra={**own, **extra},
         )
+
+    def _id(self, row: Row, split: str, seen: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the row's own id, which no other row of its split may have."""
+        if not self.definition.id:
+            return {}
+        with _at(row, ID):
+            name = self.template(self.definition.id).text(seen)
+        self._once[split].check(name, row.place)
+        return {ID: name}
 
     def _messages(self, seen: Mapping[str, Any]) -> tuple[Message, ...]:
         if not self.definition.messages:

@@ -200,6 +200,8 @@ def _shape(
     shape = {key: said[key] for key in SHAPING}
     if definition.skip:
         shape["skip"] = [rule.when for rule in definition.skip]
+    if definition.id:
+        shape["id"] = definition.id
     if definition.messages:
         shape["messages"] = definition.messages
     source = _source_shape(definition, places)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 HINT = "docs/scenarios.md lists every key."
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 OF_SOURCES = (
-    *("where", "skip", "split", "input", "references", "allow_no_correct"),
+    *("where", "skip", "split", "id", "input", "references", "allow_no_correct"),
     *("sub_split", "attributes", "extra"),
 )
 SUM_TOLERANCE = 1e-9
@@ -340,6 +340,7 @@ def template_texts(found: Definition) -> Iterator[tuple[str, str, bool]]:
         "where": found.where,
         "skip": tuple(rule.when for rule in found.skip),
         "split.by": found.split.by,
+        "id": found.id,
         "input": found.input,
         "references.choices": refs.choices,
         "references.answer": refs.answer,

@@ -99,6 +99,27 @@ class Row(NamedTuple):
         return found
 
 
+class Once:
+    """Says so where something that must be there once comes twice."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._seen: dict[object, str] = {}
+
+    def check(self, key: object, place: str) -> None:
+        """Note a key.
+
+        Raises:
+            ScenarioError: it was there before; names both places.
+        """
+        before = self._seen.setdefault(key, place)
+        if before != place:
+            raise ScenarioError(
+                f"{place}: the {self._what} {key!r} is there already: {before}.",
+                "Was something appended to the file twice?",
+            )
+
+
 class FileRows(NamedTuple):
     """All rows of one file, with the SHA-256 of its bytes."""
 

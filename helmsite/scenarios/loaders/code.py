@@ -14,7 +14,8 @@ import msgspec
 
 from helmsite.errors import ScenarioError
 from helmsite.scenarios.loaders import Loader
-from helmsite.scenarios.loaders.texts import Once, as_read
+from helmsite.scenarios.loaders.texts import as_read
+from helmsite.scenarios.sources import Once
 from helmsite.schema import CORRECT_TAG, TEST, TRAIN, Instance, Reference
 
 if TYPE_CHECKING:

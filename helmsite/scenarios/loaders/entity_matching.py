@@ -10,7 +10,7 @@ import numpy as np
 from helmsite.errors import ScenarioError
 from helmsite.scenarios.loaders import Loader
 from helmsite.scenarios.loaders.tables import named, parsed
-from helmsite.scenarios.loaders.texts import Once
+from helmsite.scenarios.sources import Once
 from helmsite.schema import CORRECT_TAG, TEST, TRAIN, VALID, Instance, Reference
 
 if TYPE_CHECKING:

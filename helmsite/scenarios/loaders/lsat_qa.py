@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from helmsite.errors import ScenarioError
 from helmsite.scenarios.loaders import Loader
-from helmsite.scenarios.loaders.texts import CORRECT, Once, with_passage
+from helmsite.scenarios.loaders.texts import CORRECT, with_passage
+from helmsite.scenarios.sources import Once
 from helmsite.schema import TEST, TRAIN, VALID, Instance, Reference
 
 if TYPE_CHECKING:

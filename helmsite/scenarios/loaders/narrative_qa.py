@@ -9,13 +9,13 @@ from helmsite.errors import ScenarioError
 from helmsite.scenarios.loaders import Loader
 from helmsite.scenarios.loaders.texts import (
     NO_ANSWER,
-    Once,
     as_read,
     asked,
     right,
     with_mark,
     with_passage,
 )
+from helmsite.scenarios.sources import Once
 from helmsite.schema import TEST, TRAIN, VALID, Instance
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from helmsite.errors import ScenarioError
 from helmsite.scenarios.loaders import Loader
-from helmsite.scenarios.loaders.texts import NO_ANSWER, Once, right, with_passage
+from helmsite.scenarios.loaders.texts import NO_ANSWER, right, with_passage
+from helmsite.scenarios.sources import Once
 from helmsite.schema import TRAIN, VALID, Instance
 
 if TYPE_CHECKING:

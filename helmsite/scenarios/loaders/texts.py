@@ -72,24 +72,3 @@ def utf8_or_latin1(data: bytes) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError:
         return data.decode("latin-1")
-
-
-class Once:
-    """Says so where something that must be there once comes twice."""
-
-    def __init__(self, what: str) -> None:
-        self._what = what
-        self._seen: dict[object, str] = {}
-
-    def check(self, key: object, place: str) -> None:
-        """Note a key.
-
-        Raises:
-            ScenarioError: it was there before; names both places.
-        """
-        before = self._seen.setdefault(key, place)
-        if before != place:
-            raise ScenarioError(
-                f"{place}: the {self._what} {key!r} is there already: {before}.",
-                "Was something appended to the file twice?",
-            )
