@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import urlencode
+from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from helmsite.query.rows import Cell
 from helmsite.render import board as boards
 from helmsite.render import formats
 from helmsite.render.names import digest, slug
 from helmsite.render.parts import CellView, ColumnView, RowView, Stats
+from helmsite.render.perturbed import by_perturbation
+from helmsite.render.runcells import SUB_SPLIT, Numbers, cell, dimension_of, spread
 from helmsite.render.text import plain
 
 if TYPE_CHECKING:
@@ -23,46 +23,6 @@ MOST_CELLS = 600
 """A table with more cells shows fewer metrics: 200 groups keep three."""
 MOST_METRICS = 8
 """A run's first table shows so many metrics, and all where they are not many more."""
-SUB_SPLIT = "sub_split"
-KINDS = (("original", "Original"), ("perturbed", "Perturbed"), ("worst", "Worst case"))
-KINDS_MEAN = (
-    "Original and perturbed: the instances that it changed, before and after. Worst case: "
-    "of each instance the worse of both; of a family, the worst of all its versions."
-)
-
-
-class Numbers(NamedTuple):
-    """What every table of a run needs.
-
-    `split` is the main one, `several` says that there are others, `twins` that instances
-    have perturbed versions, `linked` that the run's instances are published.
-    """
-
-    manifest: Manifest
-    metrics: dict[str, MetricFacts]
-    split: str
-    several: bool
-    twins: bool
-    linked: bool
-
-    def instances(self, **state: str) -> str:
-        """Return the address of the run's instances in a state of its finder.
-
-        Unless something else is asked for, they are those of the main split as they were.
-        """
-        if not self.linked:
-            return ""
-        if self.several:
-            state = {"split": self.split, **state}
-        if self.twins:
-            state = {"pert": "original", **state}
-        return f"?{urlencode(state, errors='surrogatepass')}#instances"
-
-    def title(self, metric: str, scorer: str = "") -> str:
-        """Return what a metric is called."""
-        facts = self.metrics.get(metric)
-        name = plain(facts.title if facts else metric)
-        return f"{name} ({plain(scorer)})" if scorer else name
 
 
 def tables(
@@ -184,12 +144,6 @@ def by_split(caption: str, stats: Sequence[Stat], about: Numbers) -> Stats:
     return Stats(caption, "Metric", columns, tuple(views))
 
 
-def dimension_of(sub_split: str) -> tuple[str, str]:
-    """Return dimension and value of an attribute; sub-splits are a dimension too."""
-    dimension, mark, value = sub_split.partition("=")
-    return (dimension, value) if mark else (SUB_SPLIT, sub_split)
-
-
 def by_dimension(stats: Sequence[Stat], about: Numbers) -> Iterator[Stats]:
     """Yield a table for each dimension: its values × metrics."""
     found: dict[str, list[Stat]] = {}
@@ -236,21 +190,6 @@ def _range(stats: Sequence[Stat], about: Numbers) -> str:
     return f"{about.title(first.metric, first.scorer)} {words}" if words else ""
 
 
-def spread(
-    values: Sequence[tuple[float | None, str]], facts: MetricFacts | None
-) -> str:
-    """Return from where to where named values go; '' for less than two."""
-    known = sorted((value, name) for value, name in values if value is not None)
-    if len(known) < 2:
-        return ""
-    form = facts.format if facts else "number"
-    (low, lowest), (high, highest) = known[0], known[-1]
-    if low == high:
-        return f"{formats.value(low, form)} in each"
-    ends = formats.value(low, form), formats.value(high, form)
-    return f"from {ends[0]} ({lowest}) to {ends[1]} ({highest})"
-
-
 def by_trial(stats: Sequence[Stat], about: Numbers) -> Iterator[Stats]:
     """Yield trials × metrics, where there are several trials."""
     chosen = [
@@ -266,95 +205,6 @@ def by_trial(stats: Sequence[Stat], about: Numbers) -> Iterator[Stats]:
         for row, number in zip(made.rows, numbers, strict=True)
     )
     yield structs.replace(made, rows=rows)
-
-
-def by_perturbation(stats: Sequence[Stat], about: Numbers) -> Iterator[Stats]:
-    """Yield for each metric its perturbations: original, perturbed, difference, worst."""
-    found: dict[tuple[str, str], dict[str, dict[str, Stat]]] = {}
-    for stat in stats:
-        if stat.perturbation and not stat.sub_split and stat.trial == -1:
-            rows = found.setdefault((stat.metric, stat.scorer), {})
-            rows.setdefault(stat.perturbation, {}).setdefault(stat.computed_on, stat)
-    titles = {p.name: p.title for p in about.manifest.perturbations}
-    for number, ((metric, scorer), rows) in enumerate(found.items()):
-        facts = about.metrics.get(metric)
-        mark, words = boards.arrow(facts)
-        columns = [
-            ColumnView(key, title, arrow=mark, direction=words) for key, title in KINDS
-        ]
-        columns.insert(
-            2, ColumnView("difference", "Difference", "perturbed − original")
-        )
-        views = []
-        for name, by_kind in sorted(rows.items(), key=lambda item: item[0]):
-            cells = [_kind_cell(by_kind, key, about) for key, _ in KINDS]
-            cells.insert(2, difference(by_kind, facts))
-            real = bool(set(by_kind) - {"worst"})
-            href = about.instances(pert=name) if real else ""
-            title = plain(titles.get(name) or name)
-            note = plain(name) if title != plain(name) else ""
-            views.append(RowView(title, href, note, tuple(cells)))
-        yield Stats(
-            f"Under perturbations: {about.title(metric, scorer)}",
-            "Perturbation",
-            tuple(columns),
-            tuple(views),
-            folded=number > 0,
-            more=KINDS_MEAN if number == 0 else "",
-        )
-
-
-def _kind_cell(found: dict[str, Stat], kind: str, about: Numbers) -> CellView:
-    if kind in found:
-        return cell(found[kind], about)
-    return CellView("·", title="a family of perturbations has its worst case alone")
-
-
-def difference(found: dict[str, Stat], facts: MetricFacts | None) -> CellView:
-    """Return what a perturbation changed."""
-    values = [found[k].value if k in found else None for k in ("perturbed", "original")]
-    after, before = values
-    if after is None or before is None:
-        return CellView("·", title="both numbers are needed for a difference")
-    form = facts.format if facts else "number"
-    change = after - before
-    sign = "+" if change > 0 else ""
-    return CellView(
-        f"{sign}{formats.value(change, form)}",
-        sort=repr(round(change, 9)),
-        title=f"{formats.value(after, form)} less {formats.value(before, form)}",
-    )
-
-
-def cell(stat: Stat | None, about: Numbers) -> CellView:
-    """Return a table's cell with its interval, and how much it rests on in its title."""
-    if stat is None:
-        return CellView("·", title="not run: no such value in this run")
-    facts = about.metrics.get(stat.metric)
-    form = facts.format if facts else "number"
-    if stat.value is None:
-        return CellView("·", title=stat.missing or "not measurable")
-    shown = Cell(
-        value=stat.value,
-        ci_low=stat.ci_low,
-        ci_high=stat.ci_high,
-        n_scored=stat.n_scored,
-        n_asked=stat.n_asked,
-        missing="",
-    )
-    words = [formats.interval(shown, form)]
-    if stat.n_asked:
-        words.append(f"{stat.n_scored:,} of {stat.n_asked:,} observations scored")
-    if stat.origin == "reported":
-        words.append("as reported by the source")
-    partial = stat.n_scored < stat.n_asked
-    return CellView(
-        text=formats.value(stat.value, form),
-        sort=repr(round(stat.value, 9)),
-        title="; ".join(w for w in words if w),
-        bar=boards.bar(shown, (0.0, 1.0)) if form == "share" else None,
-        part=f"{stat.n_scored:,}/{stat.n_asked:,}" if partial else "",
-    )
 
 
 def _asked(stats: Iterable[Stat]) -> CellView:

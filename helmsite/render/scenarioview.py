@@ -20,7 +20,7 @@ from helmsite.render.parts import (
     RowView,
     Stats,
 )
-from helmsite.render.runtables import SUB_SPLIT, dimension_of, spread
+from helmsite.render.runcells import SUB_SPLIT, dimension_of, spread
 from helmsite.render.text import plain, visible
 
 if TYPE_CHECKING:
