@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
+from msgspec import structs
 
 from helmsite import adapters, clients, scenarios
 from helmsite.archive import Archive
@@ -92,6 +94,35 @@ def test_an_instance_is_followed_by_its_perturbed_versions(folder: Path) -> None
     worst = [s for s in stats if s.computed_on == "worst" and s.metric == "exact_match"]
     assert worst
     assert manifest.counts.asked == len(kept)
+
+
+def test_each_seed_makes_a_version_of_an_instance(folder: Path) -> None:
+    mild = SuiteEntry("knowledge", perturbations=("mild_mix",), seeds_per_instance=3)
+    plain = structs.replace(mild, seeds_per_instance=None)
+    suite = Suite("v", (mild, plain))
+    choice = Choice(models=("helmsite/ngram-1",), max_eval_instances=5)
+    project = load_project(folder)
+    runner = Runner(project, Archive(project.archive))
+    told, single = Estimator(runner, suite, choice).estimates()
+    assert told.perturbations == ("mild_mix", "mild_mix~1", "mild_mix~2")
+    assert single.perturbations == ("mild_mix",)
+    made, one = runner.run(suite, choice)
+    assert made.counts.asked == told.requests > one.counts.asked == single.requests
+    assert [p.name for p in made.perturbations] == list(told.perturbations)
+    assert [p.partition("#")[0] for p in made.spec.perturbations] == list(
+        told.perturbations
+    )
+    kept = runner.archive.instances(made.run_id)
+    by_seed = Counter(i.perturbation for i in kept)
+    assert by_seed[""] == 5
+    assert set(by_seed) == {"", *told.perturbations}
+    texts = {i.input for i in kept if i.instance_id == kept[0].instance_id}
+    assert len(texts) > 2
+    stats = runner.archive.stats(made.run_id)
+    assert {s.perturbation for s in stats} >= set(told.perturbations)
+    assert any(s.computed_on == "worst" and s.n_asked == 5 for s in stats)
+    with pytest.raises(ConfigError, match="lists the same run twice"):
+        runner.run(structs.replace(suite, seeds_per_instance=3), choice)
 
 
 def test_no_weights_are_loaded_to_say_what_a_run_would_cost(

@@ -119,7 +119,7 @@ def test_a_file_that_is_not_there_or_not_text_is_told(tmp_path: Path) -> None:
 def test_a_suite_file_says_priorities_groups_and_perturbations(tmp_path: Path) -> None:
     (tmp_path / "suites").mkdir()
     (tmp_path / "suites" / "mine.yaml").write_text(
-        "data_augmentation: robustness\n"
+        "data_augmentation: robustness\nseeds_per_instance: 2\n"
         "scenarios:\n"
         "  - knowledge\n"
         "  - {scenario: gsm, priority: 2, groups: [a], data_augmentation: canonical}\n"
@@ -128,6 +128,8 @@ def test_a_suite_file_says_priorities_groups_and_perturbations(tmp_path: Path) -
     suite = load_project(tmp_path).suite("mine")
     assert suite.models == ()
     assert suite.perturbations == ("robustness",)
+    assert suite.seeds_per_instance == 2
+    assert suite.scenarios[0].seeds_per_instance is None
     assert [e.perturbations for e in suite.scenarios] == [
         None,
         ("canonical",),
@@ -143,11 +145,13 @@ def test_saying_perturbations_twice_is_an_error(tmp_path: Path) -> None:
         "scenarios:\n"
         "  - {scenario: gsm, data_augmentation: canonical, perturbations: [typos]}\n"
         "  - {scenario: gsm, priority: 11}\n"
+        "  - {scenario: gsm, seeds_per_instance: 0}\n"
     )
     with pytest.raises(ConfigError) as caught:
         load_project(tmp_path)
     assert "mine.yaml:2: 'scenarios[0].data_augmentation' and" in str(caught.value)
     assert "'scenarios[1].priority'" in str(caught.value)
+    assert "'scenarios[2].seeds_per_instance'" in str(caught.value)
 
 
 # cards

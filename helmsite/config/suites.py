@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
 BUILTIN_SUITES = Path(__file__).parents[1] / "suites"
+Seeds = Annotated[int, Meta(ge=1)]
 
 
 class SuiteEntry(Record, frozen=True):
@@ -22,7 +23,8 @@ class SuiteEntry(Record, frozen=True):
 
     `adapter` overrides the scenario's own adapter settings, `models` narrows the
     suite's list, `perturbations` (names or presets) replace those of the suite or the
-    scenario. `repeat` labels a deliberate repeat of a run that is already in the
+    scenario, each with as many versions of an instance as `seeds_per_instance` says.
+    `repeat` labels a deliberate repeat of a run that is already in the
     archive. `priority` 1 is the most urgent.
     """
 
@@ -31,6 +33,7 @@ class SuiteEntry(Record, frozen=True):
     models: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ()
     perturbations: tuple[str, ...] | None = None
+    seeds_per_instance: Seeds | None = None
     groups: tuple[str, ...] = ()
     priority: Annotated[int, Meta(ge=1, le=9)] | None = None
     repeat: str = ""
@@ -39,7 +42,7 @@ class SuiteEntry(Record, frozen=True):
 class Suite(Record, frozen=True):
     """Which models run on which scenarios.
 
-    `adapter` and `perturbations` are for all entries. Without `models` the command line
+    `adapter`, `perturbations` and `seeds_per_instance` are for all entries. Without `models` the command line
     names them. `accept_cautions` names scenarios, or `all`, that run in spite of theirs.
     """
 
@@ -49,6 +52,7 @@ class Suite(Record, frozen=True):
     description: str = ""
     adapter: dict[str, Any] = {}
     perturbations: tuple[str, ...] | None = None
+    seeds_per_instance: Seeds = 1
     accept_cautions: tuple[str, ...] = ()
 
 

@@ -171,9 +171,8 @@ class Estimator:
     def _whole(self, plan: Plan, window: adapters.Window, tokens_of: str) -> Load:
         """Return what all requests of a run come to."""
         rough = isinstance(window.tokenizer, RoughTokenizer)
-        names = tuple(p.name for p in plan.perturbations)
         key = (
-            *(plan.scenario.facts.name, plan.adapter, names),
+            *(plan.scenario.facts.name, plan.adapter, plan.versions),
             *(window.max_request_length, window.has_prefix_token),
             "" if rough else tokens_of,
         )
@@ -201,7 +200,7 @@ def _about(plan: Plan, *, counted: bool) -> Estimate:
         method=plan.adapter.method,
         requests=0,
         open=Load(),
-        perturbations=tuple(p.name for p in plan.perturbations),
+        perturbations=tuple(version.name for version in plan.versions),
         counted=counted,
         prices=plan.model.card.prices,
     )

@@ -14,6 +14,7 @@ from helmsite.schema import (
     LoadedScenario,
     Manifest,
     ModelIdentity,
+    PerturbationFacts,
     Request,
     RunSpec,
     run_id,
@@ -40,6 +41,7 @@ class Plan:
     model: ModelConfig
     identity: ModelIdentity
     perturbations: tuple[Perturbation, ...] = ()
+    seeds_per_instance: int = 1
     repeat: str = ""
     entry: str = ""
 
@@ -57,13 +59,23 @@ class Plan:
             adapter=self.adapter,
             data=self.scenario.data,
             definition_sha256=self.scenario.definition_sha256,
-            perturbations=perturbations.identities(self.perturbations),
+            perturbations=perturbations.identities(
+                self.perturbations, self.seeds_per_instance
+            ),
         )
+
+    @cached_property
+    def versions(self) -> tuple[PerturbationFacts, ...]:
+        """What is made of each instance besides the original: a version for each seed."""
+        return perturbations.facts_of(self.perturbations, self.seeds_per_instance)
 
     def evaluated(self) -> tuple[Instance, ...]:
         """Return the instances that are asked, each before its perturbed versions."""
         drawn = adapters.eval_instances(self.scenario.instances, self.adapter)
-        return tuple(perturbations.perturb(drawn, self.perturbations))
+        made = perturbations.perturb(
+            drawn, self.perturbations, seeds_per_instance=self.seeds_per_instance
+        )
+        return tuple(made)
 
     @cached_property
     def run_id(self) -> str:

@@ -154,6 +154,7 @@ class Planner:
                     model=model,
                     identity=identity,
                     perturbations=chosen,
+                    seeds_per_instance=self._seeds(setup),
                     repeat=setup.entry.repeat,
                     entry=setup.label,
                 )
@@ -174,6 +175,9 @@ class Planner:
         for names in setup.perturbations:
             own = scenario.perturbations if names is None else names
             yield perturbations.resolve(own, self.words)
+
+    def _seeds(self, setup: Setup) -> int:
+        return setup.entry.seeds_per_instance or self.suite.seeds_per_instance
 
     def _adapters(
         self, setup: Setup, scenario: LoadedScenario, card: ModelCard
@@ -247,8 +251,8 @@ class Planner:
         what = f"{model.name} on {scenario.facts.name}"
         for adapter in self._adapters(setup, scenario, model.card):
             for chosen in self._perturbations(setup, scenario):
-                names = tuple(p.name for p in chosen)
-                run = (what, adapter, names, setup.entry.repeat)
+                versions = perturbations.facts_of(chosen, self._seeds(setup))
+                run = (what, adapter, versions, setup.entry.repeat)
                 if run in self._seen:
                     told = (
                         f"Suite {self.suite.name!r} lists the same run twice: {what}."

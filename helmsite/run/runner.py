@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from helmsite import __version__, adapters, clients, metrics, perturbations
+from helmsite import __version__, adapters, clients, metrics
 from helmsite.executors import LocalExecutor
 from helmsite.run.choice import Choice
 from helmsite.run.plan import Observer, Plan, Silent, Work
@@ -145,13 +145,12 @@ class Runner:
             for request in work.requests
             for index, completion in enumerate(work.known[request.key])
         ]
-        perturbed = perturbations.facts_of(plan.perturbations)
         scores, stats = verdicts(
             work.instances,
             replies,
             plan.adapter,
             plan.metrics,
-            About(plan.scenario.facts.name, perturbed, plan.model.card),
+            About(plan.scenario.facts.name, plan.versions, plan.model.card),
             self.sandbox,
         )
         failures = sum(failed(work.known[r.key]) for r in work.requests)
@@ -171,7 +170,7 @@ class Runner:
             spec=plan.spec,
             scenario=plan.scenario.facts,
             metrics=metrics.resolve(plan.metrics),
-            perturbations=perturbed,
+            perturbations=plan.versions,
             card=plan.model.card,
             provenance=Provenance(
                 helmsite_version=__version__,
