@@ -23,6 +23,7 @@ from helmsite.schema import (
     matches_entry,
     override_adapter,
     preset,
+    textfile,
 )
 
 if TYPE_CHECKING:
@@ -91,6 +92,19 @@ def test_a_broken_settings_file_says_where(
     with pytest.raises(ConfigError, match=r"helmsite\.toml") as caught:
         load_project(tmp_path)
     assert expected in str(caught.value)
+
+
+def test_files_are_utf_8_with_or_without_a_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "helmsite.toml"
+    path.write_bytes(b'\xef\xbb\xbf[site]\ntitle = "\xc3\x84"\n')
+    assert load_project(tmp_path).site.title == "Ä"
+    path.write_bytes(b'[site]\ntitle = "\xc4"\n')
+    with pytest.raises(ConfigError, match="not UTF-8: a wrong byte at offset 16"):
+        load_project(tmp_path)
+    with path.open("wb") as file:
+        file.truncate(textfile.LARGEST + 1)
+    with pytest.raises(ConfigError, match="larger than 10,000,000 bytes"):
+        load_project(tmp_path)
 
 
 def test_a_suite_is_named_by_its_file_and_lists_entries_or_tables(

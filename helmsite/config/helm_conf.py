@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import msgspec
 
 from helmsite.errors import ConfigError
+from helmsite.schema import textfile
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-MOST_BYTES = 10_000_000
 HINT = (
     "A file of run entries holds entries: [{description: "
     '"mmlu:subject=anatomy,model=text", priority: 1}, ...].'
@@ -47,21 +47,7 @@ def read_conf(path: Path) -> list[Any]:
     Raises:
         ConfigError: it cannot be read, is not such a file, or uses more of HOCON.
     """
-    try:
-        if path.stat().st_size > MOST_BYTES:
-            raise ConfigError([f"{path}: larger than {MOST_BYTES:,} bytes."], HINT)
-        text = path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise ConfigError(
-            [f"{path}: cannot be read: {reason}."], "Check the path."
-        ) from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(
-            [f"{path}: not UTF-8: a wrong byte at offset {error.start}."],
-            "Save the file as UTF-8.",
-        ) from error
-    data = _Reader(path, text).document()
+    data = _Reader(path, textfile.read(path)).document()
     if set(data) != {"entries"} or not isinstance(data["entries"], list):
         other = sorted(set(data) - {"entries"})
         what = f"unknown key {other[0]!r}" if other else "there is no list 'entries'"

@@ -19,7 +19,7 @@ from helmsite.config.suites import (
     read_suites,
 )
 from helmsite.errors import ConfigError, suggest
-from helmsite.schema import Contamination, Method, Record, strict
+from helmsite.schema import Contamination, Method, Record, strict, textfile
 from helmsite.schema.adjusting import faults
 
 if TYPE_CHECKING:
@@ -164,8 +164,11 @@ def _project_file(folder: Path, problems: list[str]) -> _ProjectFile:
     if not path.exists():
         return _ProjectFile()
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, OSError) as error:
+        data = tomllib.loads(textfile.read(path))
+    except ConfigError as error:
+        problems += error.problems
+        return _ProjectFile()
+    except ValueError as error:
         problems.append(f"{path}: cannot be read as TOML: {error}.")
         return _ProjectFile()
     except RecursionError:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from helmsite.errors import ConfigError
+from helmsite.schema import textfile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,23 +68,13 @@ def read(path: Path) -> Document:
     """
     loader = None
     try:
-        loader = _Loader(path.read_bytes().decode("utf-8-sig"))
+        loader = _Loader(textfile.read(path))
         node = loader.get_single_node()
         lines: dict[str, int] = {}
         problems = list(_walk(node, "", lines, set())) if node else []
         if problems:
             raise ConfigError([f"{path}:{p}" for p in problems], "Correct the file.")
         return Document(path, loader.construct_document(node) if node else None, lines)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise ConfigError(
-            [f"{path}: cannot be read: {reason}."], "Check the path."
-        ) from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(
-            [f"{path}: not UTF-8: a wrong byte at offset {error.start}."],
-            "Save the file as UTF-8.",
-        ) from error
     except (yaml.YAMLError, RecursionError) as error:
         raise _malformed(path, error) from error
     finally:
