@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Literal
-
-from msgspec import Meta
+from typing import TYPE_CHECKING, Literal
 
 from helmsite.errors import ConfigError, suggest
-from helmsite.perturbations.kinds import Kind, match_case, of_everything, rewritten
+from helmsite.perturbations.kinds import (
+    Kind,
+    Probability,
+    match_case,
+    of_everything,
+    rewritten,
+)
 from helmsite.perturbations.phrases import Separated, fold
 from helmsite.schema import Record
 
@@ -20,7 +24,6 @@ if TYPE_CHECKING:
     from helmsite.perturbations.wordlists import Name
     from helmsite.schema import Instance
 
-Probability = Annotated[float, Meta(ge=0, le=1)]
 Gender = Literal["neutral", "female", "male"]
 GENDERS: tuple[Gender, ...] = ("neutral", "female", "male")  # the columns of the list
 

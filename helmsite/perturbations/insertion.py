@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
 
-from helmsite.perturbations.kinds import Kind, of_input
+from helmsite.perturbations.kinds import Kind, Probability, of_input
 from helmsite.schema import Record
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Space(Record, frozen=True):
 class FillerWords(Record, frozen=True):
     """The chance of a filler before a word, how many at most, and of which groups."""
 
-    insert_prob: Annotated[float, Meta(ge=0, le=1)] = 0.333
+    insert_prob: Probability = 0.333
     max_num_insert: int | None = None
     speaker_ph: bool = True
     uncertain_ph: bool = True

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from msgspec import structs
+from msgspec import Meta, structs
 
 from helmsite.registry import Registry
 from helmsite.schema import Instance, Record, Reference
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     Change = Callable[[str, Random], str]
     Rewrite = Callable[[Instance, Random], Instance]
+
+
+Probability = Annotated[float, Meta(ge=0, le=1)]
 
 
 class NoParameters(Record, frozen=True):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
-
-from msgspec import Meta
+from typing import TYPE_CHECKING
 
 from helmsite.perturbations.insertion import spaced
 from helmsite.perturbations.kinds import (
     Kind,
+    Probability,
     match_case,
     of_input,
 )
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
 
     Rows = Sequence[Sequence[str]]
     Pairs = Sequence[tuple[str, str]]
-
-Probability = Annotated[float, Meta(ge=0, le=1)]
 
 
 class Probable(Record, frozen=True):
