@@ -58,7 +58,9 @@ class Reference:
             pytest.fail(self._last_words())
         reply = json.loads(line)
         if "error" in reply:
-            raise HelmError(reply["error"])
+            error = HelmError(reply["error"])
+            error.add_note(reply["trace"])  # where in HELM's own code
+            raise error
         return reply["answer"]
 
     def close(self) -> None:
