@@ -496,6 +496,18 @@ def test_downloads_are_drawn_on_a_terminal_alone() -> None:
         assert "two\x1b[31m" not in said
 
 
+def test_a_run_says_how_many_rows_were_left_out(project: Project) -> None:
+    (project.root / "scenarios" / "q.jsonl").write_bytes(ROWS)
+    no = {"when": "{{ a == 'no' }}", "reason": "a no"}
+    project.write({"path": "q.jsonl"}, skip=[no])
+    words = ["run", "quiz", "-m", "helmsite/ngram-1", "--project", str(project.root)]
+    said = CliRunner().invoke(main, words).output
+    assert "1 of 1 answered" in said
+    assert "  1 rows of the data were left out: a no.\n" in said
+    (manifest,) = Archive(str(project.root / "runs")).manifests()
+    assert manifest.warnings == ("1 rows of the data were left out: a no.",)
+
+
 @pytest.mark.parametrize("path", ["../data/new/q.jsonl", "{root}/data/new/q.jsonl"])
 def test_downloads_go_to_the_cache_alone(
     path: str, project: Project, server: Server

@@ -179,6 +179,8 @@ class Reporter(_Bar):
             f"{manifest.spec.adapter.method}: {counts.answered} of {counts.asked} "
             f"answered{note} ({took})"
         )
+        for warning in manifest.warnings if made else ():
+            self._say(f"  {warning}")
 
     def _pace(self, done: int, asked: int) -> str:
         """Return how far a run is, how fast it goes and how long it will take."""
