@@ -123,8 +123,8 @@ def read_text(data: bytes, path: Path, encoding: str = "") -> str:
         raise ScenarioError(
             f"{path}: not {encoding or 'UTF-8'}: the byte 0x{data[offset]:02x} at offset"
             f" {offset} (line {line}).",
-            f"Say encoding: latin-1 if that is what it is, or convert it: "
-            f"iconv -f {name} -t UTF-8 {path.name} > new.file",
+            f"Say encoding: latin-1 if that is what it is, or convert it with "
+            f"`iconv -f {name} -t UTF-8 {path.name} > new.file`.",
         ) from error
 
 
