@@ -263,6 +263,23 @@ def test_a_line_per_row_and_other_encodings(project: Project) -> None:
     assert "encoding: latin-1" in caught.value.hint
 
 
+@pytest.mark.parametrize("name", ["q.jsonl", "q.json", "q.csv"])
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-8"])
+def test_every_format_of_texts_may_have_another_encoding(
+    name: str, encoding: str, project: Project
+) -> None:
+    row = '{"q": "Où?", "a": "ici"}'
+    text = {"q.jsonl": f"{row}\n", "q.json": f"[{row}]", "q.csv": "q,a\nOù?,ici\n"}
+    (project.root / "scenarios" / name).write_bytes(text[name].encode(encoding))
+    project.write({"path": name, "encoding": encoding})
+    assert project.inputs() == ["Où?"]
+    if encoding != "utf-8":
+        project.write(name)
+        with pytest.raises(ScenarioError, match="not UTF-8") as caught:
+            project.load()
+        assert f"Say encoding: {encoding} if" in caught.value.hint
+
+
 @pytest.mark.parametrize("suffix", ["gz", "bz2", "xz", "zst"])
 def test_packed_files_are_unpacked(suffix: str, project: Project) -> None:
     path = project.root / "scenarios" / f"q.jsonl.{suffix}"

@@ -68,8 +68,7 @@ class Files:
         """Return what a JSON file holds, whatever it is."""
         ((key, path, place),) = self._files(name)
         data = self._bytes(key, path, place)
-        read_text(data, path)
-        return decoded(data.removeprefix(BOM), str(path))
+        return decoded(read_text(data, path, place.encoding).encode(), str(path))
 
     def data(self, name: str) -> bytes:
         """Return the bytes of one file, whatever they mean."""

@@ -119,11 +119,11 @@ def read_text(data: bytes, path: Path, encoding: str = "") -> str:
         offset = error.start + (len(BOM) if data.startswith(BOM) else 0)
         line = data.count(b"\n", 0, offset) + 1
         utf16 = data[:2] in (b"\xff\xfe", b"\xfe\xff")
-        name = "UTF-16" if utf16 else "LATIN1"
+        said, name = ("utf-16", "UTF-16") if utf16 else ("latin-1", "LATIN1")
         raise ScenarioError(
             f"{path}: not {encoding or 'UTF-8'}: the byte 0x{data[offset]:02x} at offset"
             f" {offset} (line {line}).",
-            f"Say encoding: latin-1 if that is what it is, or convert it with "
+            f"Say encoding: {said} if that is what it is, or convert it with "
             f"`iconv -f {name} -t UTF-8 {path.name} > new.file`.",
         ) from error
 

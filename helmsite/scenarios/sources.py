@@ -249,17 +249,16 @@ def _header(lines: Iterator[tuple[int, list[str]]], path: Path) -> tuple[str, ..
     return tuple(names)
 
 
-def _jsonl(data: bytes, path: Path, _: Reading) -> Iterator[Row]:
-    read_text(data, path)
-    for number, line in enumerate(data.removeprefix(BOM).split(b"\n"), start=1):
+def _jsonl(data: bytes, path: Path, source: Reading) -> Iterator[Row]:
+    text = read_text(data, path, source.encoding).encode()
+    for number, line in enumerate(text.split(b"\n"), start=1):
         if line.strip():
             place = f"{path}, line {number}"
             yield json_row(line, place)
 
 
 def _json(data: bytes, path: Path, source: Reading) -> Iterator[Row]:
-    read_text(data, path)
-    found = decoded(data.removeprefix(BOM), str(path))
+    found = decoded(read_text(data, path, source.encoding).encode(), str(path))
     at = source.records
     if at == ITSELF:
         yield Row(str(path), _object(found, str(path)))
