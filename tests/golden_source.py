@@ -105,6 +105,7 @@ SCENARIOS: dict[Method, ScenarioFacts] = {
         "exam", "Private exam", publication="aggregates", main_metric="exact_match"
     ),
 }
+LEVELS = (("easy", "old"), ("easy",), ("hard",))
 QUESTIONS = (
     ("What is the capital of Italy?", "Rome", "Milan"),
     ("What is the capital of Perú? <b>", "Lima", "Cuzco"),
@@ -194,7 +195,7 @@ def _instance(method: Method, n: int) -> Iterator[Instance]:
         position=n,
         split="test" if n else "valid",
         sub_split="europe" if n == 0 else "elsewhere",
-        attributes={"level": ("easy",) if n else ("easy", "old")},
+        attributes={"level": LEVELS[n]},
     )
     yield item
     if method == "generation":

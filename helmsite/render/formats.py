@@ -87,8 +87,8 @@ def value(number: float, form: str = "number") -> str:
 
 def rough(number: float, form: str = "number") -> str:
     """Return a value for a sentence: two decimals for a share, else as in a table."""
-    if form == "share" and (0.005 <= number <= 0.995 or number in {0, 1}):
-        return f"{number:.2f}"
+    if form == "share" and (0.005 <= abs(number) <= 0.995 or number in {0, 1}):
+        return f"{number:.2f}".replace("-", MINUS)
     return value(number, form)
 
 

@@ -150,7 +150,8 @@ class Stats(Record, frozen=True):
     """A small table of a run's aggregates; `first` heads the column of row names.
 
     `folded` ones stay closed until somebody asks for them. `note` tells the range of its
-    values, `more` what it leaves out.
+    values, `more` what it leaves out. `foot` is how far the best row is ahead of the
+    worst, by column; a cell without a text is empty.
     """
 
     caption: str
@@ -160,6 +161,7 @@ class Stats(Record, frozen=True):
     folded: bool = False
     note: str = ""
     more: str = ""
+    foot: tuple[CellView, ...] = ()
 
 
 class Fact(Record, frozen=True):

@@ -8,6 +8,8 @@ from msgspec import structs
 
 from helmsite.render import board as boards
 from helmsite.render import formats
+from helmsite.render.gaps import NONE, of_table, with_foot
+from helmsite.render.gaps import cell as gap_cell
 from helmsite.render.names import digest, slug
 from helmsite.render.parts import CellView, ColumnView, RowView, Stats
 from helmsite.render.perturbed import by_perturbation
@@ -17,6 +19,7 @@ from helmsite.render.text import plain
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from helmsite.query.rows import Gap
     from helmsite.schema import Manifest, MetricFacts, Stat
 
 MOST_CELLS = 600
@@ -29,6 +32,7 @@ def tables(
     stats: Sequence[Stat],
     manifest: Manifest,
     main: MetricFacts | None,
+    gaps: Sequence[Gap] = (),
     *,
     linked: bool = False,
 ) -> Iterator[Stats]:
@@ -36,7 +40,8 @@ def tables(
 
     The main metric comes first, then family by family; what describes the requests
     rather than the answers (counts and `general_information`) is in a last table, to
-    fold away. `linked`: whether rows lead to the instances that they are about.
+    fold away. Tables of groups end with their `gaps`. `linked`: whether rows lead to the
+    instances that they are about.
     """
     metrics = {m.name: m for m in manifest.metrics}
     first = main.name if main else ""
@@ -60,7 +65,7 @@ def tables(
     if whole:
         yield from _first_metrics(by_split("By split", whole, about))
     here = [s for s in told if s.split == about.split]
-    yield from by_dimension(here, about)
+    yield from by_dimension(here, about, gaps)
     yield from by_perturbation(here, about)
     yield from by_trial(here, about)
     asked = [s for s in described if _is_whole(s)]
@@ -144,8 +149,10 @@ def by_split(caption: str, stats: Sequence[Stat], about: Numbers) -> Stats:
     return Stats(caption, "Metric", columns, tuple(views))
 
 
-def by_dimension(stats: Sequence[Stat], about: Numbers) -> Iterator[Stats]:
-    """Yield a table for each dimension: its values × metrics."""
+def by_dimension(
+    stats: Sequence[Stat], about: Numbers, gaps: Sequence[Gap] = ()
+) -> Iterator[Stats]:
+    """Yield a table for each dimension: its values × metrics, at its foot their gaps."""
     found: dict[str, list[Stat]] = {}
     for stat in stats:
         if stat.sub_split and not stat.perturbation and stat.trial == -1:
@@ -161,6 +168,7 @@ def by_dimension(stats: Sequence[Stat], about: Numbers) -> Iterator[Stats]:
             chosen,
             about,
             lambda stat: dimension_of(stat.sub_split)[1],
+            of_table(gaps, about.split, dimension),
         )
         rows = tuple(
             structs.replace(
@@ -218,8 +226,9 @@ def _by_row(
     stats: Sequence[Stat],
     about: Numbers,
     key: Callable[[Stat], str],
+    gaps: Iterable[Gap] = (),
 ) -> Stats:
-    """Return rows × metrics, with how much each row rests on."""
+    """Return rows × metrics, with how much each row rests on and the rows' gaps."""
     names = list(dict.fromkeys((s.metric, s.scorer) for s in stats))
     rows: dict[str, dict[tuple[str, str], Stat]] = {}
     for stat in stats:
@@ -244,4 +253,10 @@ def _by_row(
     ]
     left = len(names) - len(shown)
     rest = f"{formats.count(left, 'more metric')} in stats.parquet." if left else ""
-    return Stats(caption, first, tuple(columns), tuple(views), more=rest)
+    made = Stats(caption, first, tuple(columns), tuple(views), more=rest)
+    apart: dict[tuple[str, str], Gap] = {}
+    for gap in gaps:
+        apart.setdefault((gap.metric, gap.scorer), gap)
+    return with_foot(
+        made, [NONE, *(gap_cell(apart.get(n), about.metrics.get(n[0])) for n in shown)]
+    )

@@ -84,7 +84,13 @@ def run(
         links=tuple(links),
         warnings=tuple(plain(w) for w in _warnings(manifest)),
         stats=tuple(
-            tables(page.stats, manifest, page.summary.main_metric, linked=bool(pages))
+            tables(
+                page.stats,
+                manifest,
+                page.summary.main_metric,
+                page.gaps,
+                linked=bool(pages),
+            )
         ),
         differs=differs,
         settings=settings,

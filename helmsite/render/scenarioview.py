@@ -9,6 +9,8 @@ from markupsafe import Markup
 
 from helmsite.render import board as boards
 from helmsite.render import charts, contamination, scatter, sentences, views
+from helmsite.render.gaps import cell as gap_cell
+from helmsite.render.gaps import of_table, with_foot
 from helmsite.render.names import link, up
 from helmsite.render.pages import ScenarioView
 from helmsite.render.parts import (
@@ -199,7 +201,7 @@ def _parts(
         left = len(page.rows) - len(shown)
         best = [(p.cells[0].value, plain(v)) for v, p in found]
         leader = plain(page.rows[0].card.title or page.rows[0].card.name)
-        yield Stats(
+        table = Stats(
             f"{plain(main.metric.title)} by {name}",
             name[:1].upper() + name[1:],
             heads,
@@ -210,6 +212,18 @@ def _parts(
             "these numbers on their runs’ pages."
             if left
             else "",
+        )
+        apart = {
+            g.run_id: g
+            for g in of_table(page.gaps, main.split, dimension)
+            if dimension and g.metric == main.metric.name
+        }
+        yield with_foot(
+            table,
+            [
+                gap_cell(apart.get(page.rows[n].cells[place].run_id), main.metric)
+                for n in shown
+            ],
         )
 
 

@@ -234,6 +234,10 @@ def test_many_rows_are_folded_and_can_be_sorted(
     values = [float(re.match(r"[\d.]+", v)[0]) for v in shares]  # type: ignore[index]
     assert len(values) == 57
     assert values in (sorted(values), sorted(values, reverse=True))
+    foot = folded.locator("tr").last.locator("th, td").all_text_contents()
+    gap = max(values) - min(values)
+    assert foot[0] == "Best less worst"
+    assert foot[2].startswith(f"{gap:.3f}")
 
 
 def test_hashes_citations_and_examples_are_copied_whole(
