@@ -242,6 +242,43 @@ def test_a_complete_run_has_no_note(tmp_path: Path) -> None:
     assert 'class="ended' not in page
 
 
+class Perturbed(FakeResults):
+    """A run of so many metrics under a perturbation, and a last table behind theirs."""
+
+    def __init__(self, metrics: int) -> None:
+        super().__init__(models=1)
+        self.names = [f"m{n}" for n in range(metrics)]
+
+    def page(self, summary: RunSummary) -> RunPage:
+        page = super().page(summary)
+        twins = [
+            stat(0.5, name, perturbation="p", computed_on=kind)
+            for name in self.names
+            for kind in ("original", "perturbed", "worst")
+        ]
+        trials = [stat(0.5, "m0", trial=n) for n in range(2)]
+        return structs.replace(page, stats=(*twins, *trials))
+
+
+def test_perturbations_of_many_metrics_are_folded_together(tmp_path: Path) -> None:
+    page = run_page(Perturbed(6), tmp_path / "site")
+    assert page.count("Under perturbations: 5 other metrics</summary>") == 1
+    start = page.index("5 other metrics")
+    inside = page[start : page.index("</div></details>", start)]
+    assert re.findall(r"<caption>Under perturbations: (\w+)", inside) == [
+        f"m{n}" for n in range(1, 6)
+    ]
+    assert page.index("<caption>Under perturbations: m0") < start
+    assert "<caption>By trial" not in inside
+    assert page.count("<details") == page.count("</details>")
+
+
+def test_perturbations_of_few_metrics_are_folded_one_by_one(tmp_path: Path) -> None:
+    page = run_page(Perturbed(4), tmp_path / "site")
+    assert "other metrics</summary>" not in page
+    assert page.count("<summary>Under perturbations: m") == 3
+
+
 def test_a_runs_files_stand_on_its_page(tmp_path: Path) -> None:
     files = {
         "stats": FileFacts(1200, 34567, "ab" * 32),

@@ -149,7 +149,8 @@ class Board(Record, frozen=True):
 class Stats(Record, frozen=True):
     """A small table of a run's aggregates; `first` heads the column of row names.
 
-    `folded` ones stay closed until somebody asks for them. `note` tells the range of its
+    `folded` ones stay closed until somebody asks for them; neighbours with the same words
+    in `within` are folded together under these. `note` tells the range of its
     values, `more` what it leaves out. `foot` is how far the best row is ahead of the
     worst, by column; a cell without a text is empty.
     """
@@ -162,6 +163,7 @@ class Stats(Record, frozen=True):
     note: str = ""
     more: str = ""
     foot: tuple[CellView, ...] = ()
+    within: str = ""
 
 
 class Fact(Record, frozen=True):

@@ -21,6 +21,8 @@ KINDS_MEAN = (
     "Original and perturbed: the instances that it changed, before and after. Worst case: "
     "of each instance the worse of both; of a family, the worst of all its versions."
 )
+SOME = 3
+"""The tables of so many other metrics are in sight as lines to unfold, of more as one."""
 
 
 def by_perturbation(stats: Sequence[Stat], about: Numbers) -> Iterator[Stats]:
@@ -31,6 +33,8 @@ def by_perturbation(stats: Sequence[Stat], about: Numbers) -> Iterator[Stats]:
             rows = found.setdefault((stat.metric, stat.scorer), {})
             rows.setdefault(stat.perturbation, {}).setdefault(stat.computed_on, stat)
     titles = {p.name: p.title for p in about.manifest.perturbations}
+    others = len(found) - 1
+    within = f"Under perturbations: {others} other metrics" if others > SOME else ""
     for number, ((metric, scorer), rows) in enumerate(found.items()):
         facts = about.metrics.get(metric)
         mark, words = boards.arrow(facts)
@@ -55,6 +59,7 @@ def by_perturbation(stats: Sequence[Stat], about: Numbers) -> Iterator[Stats]:
             tuple(columns),
             tuple(views),
             folded=number > 0,
+            within=within if number > 0 else "",
             more=KINDS_MEAN if number == 0 else "",
         )
 
