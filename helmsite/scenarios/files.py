@@ -9,7 +9,7 @@ import msgspec
 from msgspec import structs
 
 from helmsite.errors import ScenarioError, suggest
-from helmsite.scenarios.opening import BOM, opened, read_text
+from helmsite.scenarios.opening import opened, read_bytes, read_text
 from helmsite.scenarios.sources import decoded, read_rows
 
 if TYPE_CHECKING:
@@ -121,13 +121,8 @@ class Files:
         ]
 
     def _bytes(self, key: str, path: Path, place: Place) -> bytes:
-        with opened(path) as file:
-            data = file.read()
-        if not data.removeprefix(BOM).strip():
-            raise ScenarioError(
-                f"{path}: the file is empty.", "Was it copied completely?"
-            )
-        self._enter(key, file.sha256, place)
+        data, sha256 = read_bytes(path)
+        self._enter(key, sha256, place)
         return data
 
     def _enter(self, key: str, sha256: str, place: Place) -> None:

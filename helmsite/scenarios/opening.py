@@ -102,13 +102,13 @@ def inner_suffix(path: Path) -> str:
     return name.suffix.lower()
 
 
-def read_bytes(path: Path) -> bytes:
-    """Return the bytes of a file that is there and not empty, unpacked."""
+def read_bytes(path: Path) -> tuple[bytes, str]:
+    """Return the bytes of a file that is not empty, unpacked, and their SHA-256."""
     with opened(path) as file:
         data = file.read()
     if not data.removeprefix(BOM).strip():
         raise ScenarioError(f"{path}: the file is empty.", "Was it copied completely?")
-    return data
+    return data, file.sha256
 
 
 def read_text(data: bytes, path: Path, encoding: str = "") -> str:

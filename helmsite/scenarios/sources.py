@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import msgspec
 
 from helmsite.errors import ScenarioError, suggest
-from helmsite.scenarios.opening import BOM, inner_suffix, opened, read_text
+from helmsite.scenarios.opening import inner_suffix, read_bytes, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -136,10 +136,7 @@ def read_rows(path: Path, source: Reading, name: str = "") -> FileRows:
     kind = source.format or SUFFIXES.get(inner_suffix(path), "")
     if not kind:
         raise _unknown_format(path)
-    with opened(path) as file:
-        data = file.read()
-    if not data.removeprefix(BOM).strip():
-        raise ScenarioError(f"{path}: the file is empty.", "Was it copied completely?")
+    data, sha256 = read_bytes(path)
     read: dict[str, Callable[[bytes, Path, Reading], Iterator[Row]]] = {
         "csv": _csv,
         "tsv": _csv,
@@ -158,7 +155,7 @@ def read_rows(path: Path, source: Reading, name: str = "") -> FileRows:
         raise ScenarioError(
             f"{path}: there are no rows in it.", "Is it the right file?"
         )
-    return FileRows(file.sha256, rows)
+    return FileRows(sha256, rows)
 
 
 def _unknown_format(path: Path) -> ScenarioError:
