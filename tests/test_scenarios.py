@@ -909,6 +909,33 @@ def test_a_row_in_the_last_sliver_of_the_shares_has_a_split() -> None:
     assert assign(rows, SplitRule(shares={"test": 0.0}), None) == ["test"] * 500
 
 
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"messages": "{{ turns | nosuch }}"}, "'messages': template '{{ turns"),
+        ({"source": {"path": "a.csv", "url": "x/{{ row }}"}}, "'source.url': can use"),
+        (
+            {"source": {"path": "a", "hf": {"repo": "a/b", "file": "{{ f }}"}}},
+            "'source.hf[0]': can use parameters.NAME only, not 'f'",
+        ),
+        ({"source": {"path": "a.zip", "member": "{% x %}"}}, "'source.member': "),
+    ],
+)
+def test_every_template_is_checked_before_data_is_read(
+    keys: dict[str, Any], message: str, project: Project
+) -> None:
+    said = project.fails(**keys)
+    assert message in said
+    assert "quiz.yaml:" in said
+
+
+def test_a_generator_takes_no_messages(project: Project) -> None:
+    text = "name: quiz\ntitle: Q\ngenerator: dyck_language\nmessages: '{{ m }}'\n"
+    project.write("quiz.yaml", f"{text}adapter: {{method: generation}}\n")
+    with pytest.raises(ConfigError, match="does not go together with 'generator'"):
+        scenarios.load("quiz", [project.root])
+
+
 def test_an_id_of_the_data_is_kept_and_cannot_come_twice(project: Project) -> None:
     head = "id,question,answer,part\n"
     rows = head + "a,A?,x,dev\nb,B?,x,test\na,C?,x,test\n"

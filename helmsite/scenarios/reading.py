@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from helmsite.scenarios.definition import Where
+    from helmsite.scenarios.definition import Hub, Where
 
 HINT = "docs/scenarios.md lists every key."
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 OF_SOURCES = (
-    *("where", "skip", "split", "id", "input", "references", "allow_no_correct"),
-    *("sub_split", "attributes", "extra"),
+    *("where", "skip", "split", "id", "input", "messages", "references"),
+    *("allow_no_correct", "sub_split", "attributes", "extra"),
 )
 SUM_TOLERANCE = 1e-9
 Problem = tuple[str, str]
@@ -325,6 +325,9 @@ def template_texts(found: Definition) -> Iterator[tuple[str, str, bool]]:
         "metrics": found.metrics,
         "main_metric": found.main_metric,
         "source.path": found.source.path,
+        "source.url": found.source.url,
+        "source.member": found.source.member,
+        "source.hf": _of_hub(found.source.hf),
         **{f"source.files.{k}": _paths(v) for k, v in found.source.files.items()},
         **{f"adapter.{k}": v for k, v in found.adapter.items()},
         **{
@@ -342,6 +345,7 @@ def template_texts(found: Definition) -> Iterator[tuple[str, str, bool]]:
         "split.by": found.split.by,
         "id": found.id,
         "input": found.input,
+        "messages": found.messages,
         "references.choices": refs.choices,
         "references.answer": refs.answer,
         "references.correct": refs.correct,
@@ -362,9 +366,12 @@ def _paths(place: Where) -> tuple[str, ...]:
         return (place,)
     if isinstance(place, tuple):
         return tuple(text for each in place for text in _paths(each))
-    hf = (place.hf.file, place.hf.config, place.hf.split) if place.hf else ()
     urls = (place.url,) if isinstance(place.url, str) else place.url
-    return (place.path, place.member, *urls, *hf)
+    return (place.path, place.member, *urls, *_of_hub(place.hf))
+
+
+def _of_hub(hf: Hub | None) -> tuple[str, ...]:
+    return (hf.file, hf.config, hf.split) if hf else ()
 
 
 def _of_reference(field: str, form: ReferenceForm) -> dict[str, Any]:
