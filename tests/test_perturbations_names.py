@@ -169,7 +169,7 @@ def test_facts_are_sentences_with_the_parameters_in_them() -> None:
     for preset in PRESETS:
         for label in variants(preset):
             for perturbation in named(label):
-                facts = perturbation.facts
+                facts = perturbation.facts_of()
                 assert facts.name == perturbation.name
                 assert facts.description.endswith(".")
                 assert "{" not in facts.title + facts.description

@@ -46,13 +46,8 @@ class Perturbation:
     parameters: Record
     words: WordLists = field(repr=False, compare=False)
 
-    @property
-    def facts(self) -> PerturbationFacts:
-        """What the perturbation does, and the families whose worst case it joins."""
-        return self.facts_of(0)
-
-    def facts_of(self, seed: int) -> PerturbationFacts:
-        """Return the facts of the versions that a seed makes."""
+    def facts_of(self, seed: int = 0) -> PerturbationFacts:
+        """Return what the versions of a seed are, and whose worst case they join."""
         values = {k: _written(v) for k, v in structs.asdict(self.parameters).items()}
         return PerturbationFacts(
             name=seeded(self.name, seed),
