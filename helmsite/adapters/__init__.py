@@ -3,6 +3,5 @@
 from helmsite.adapters.adapt import adapt
 from helmsite.adapters.examples import eval_instances, in_context_examples
 from helmsite.adapters.window import Window
-from helmsite.schema.adapting import METHODS
 
-__all__ = ["METHODS", "Window", "adapt", "eval_instances", "in_context_examples"]
+__all__ = ["Window", "adapt", "eval_instances", "in_context_examples"]

@@ -19,6 +19,7 @@ from helmsite.errors import AdapterError, suggest
 from helmsite.schema import Message, Request
 from helmsite.schema.adapting import METHODS
 from helmsite.schema.manifest import JOINT
+from helmsite.schema.records import CALIBRATION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from helmsite.adapters.window import Window
     from helmsite.schema import AdapterSpec, Instance, Reference
 
-CALIBRATION = "calibration"
 CALIBRATION_INPUT = "Answer:"
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from helmsite.archive import layout, manifests, reading, rows, staging, tables
 from helmsite.errors import ArchiveError
+from helmsite.schema.records import ORIGINAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,7 +25,6 @@ JUDGED = (
     *("instance_id", "perturbation", "trial"),
     *("request_index", "reference_index", "completion_index"),
 )
-ORIGINAL = "original"
 
 
 class RunFiles:

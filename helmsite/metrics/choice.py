@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 from helmsite.metrics.kinds import Measure, case_metric
 from helmsite.metrics.text import exact_match as exact_text_match
 from helmsite.schema import MetricFacts
+from helmsite.schema.records import CALIBRATION, ORIGINAL
 
 if TYPE_CHECKING:
     from helmsite.metrics.case import Case
     from helmsite.schema import Completion
 
-ORIGINAL, CALIBRATION = "original", "calibration"
 CALIBRATED = "multiple_choice_separate_calibrated"
 
 

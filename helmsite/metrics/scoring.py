@@ -25,6 +25,7 @@ from helmsite.metrics.kinds import (
 )
 from helmsite.metrics.names import completions_of, is_separate, load
 from helmsite.schema import TRAIN, PopulationMetric, Score, expressions
+from helmsite.schema.records import CALIBRATION, ORIGINAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 Absent = Literal["", "failed", "not asked"]
 Missing = Literal["", "failed", "not asked", "not measurable", "nan"]
-MODES = ("original", "calibration")
+MODES = (ORIGINAL, CALIBRATION)
 LANGUAGE_MODELING, RANKING = "language_modeling", "ranking_binary"
 LATE: dict[str, Any] = {"reason": "output_mapping_pattern takes too long"}
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from helmsite.archive.runs import JUDGED
 from helmsite.query.rows import InstanceView, ReplyView, RequestView, TrialView
+from helmsite.schema.records import ORIGINAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -249,7 +250,7 @@ def _owner(score: Score, replies: list[list[Reply]]) -> tuple[int, int] | None:
     found = [
         (place, n)
         for place, asked in enumerate(replies)
-        if asked[0].request.mode == "original"
+        if asked[0].request.mode == ORIGINAL
         and score.request_index in {-1, asked[0].request.request_index}
         and score.reference_index in {-1, asked[0].request.reference_index}
         for n, reply in enumerate(asked)

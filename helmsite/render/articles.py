@@ -27,6 +27,7 @@ from helmsite.render.text import LONG, blank, edged, plain, text_name, visible
 from helmsite.render.tokens import tokens
 from helmsite.render.verdicts import OUTCOMES, Verdicts, outcome, short
 from helmsite.schema import CORRECT_TAG
+from helmsite.schema.records import ORIGINAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -227,7 +228,7 @@ class Articles:
         )
 
     def _label(self, request: Request, of: Instance) -> str:
-        parts = [] if request.mode == "original" else [plain(request.mode)]
+        parts = [] if request.mode == ORIGINAL else [plain(request.mode)]
         index = request.reference_index
         if index >= 0 and self._method == RANKING:
             known = of.references[index].text if index < len(of.references) else ""

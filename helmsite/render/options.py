@@ -9,14 +9,15 @@ import msgspec
 from helmsite.render.formats import HUGE, MINUS
 from helmsite.render.parts import Option
 from helmsite.render.text import visible
+from helmsite.schema.records import CALIBRATION, ORIGINAL
 
 if TYPE_CHECKING:
     from helmsite.query.rows import TrialView
     from helmsite.schema import Completion, Instance
 
-ORIGINAL = "multiple_choice_separate_original"
+SEPARATE = "multiple_choice_separate_original"
 CALIBRATED = "multiple_choice_separate_calibrated"
-OPTION_METHODS = {ORIGINAL, CALIBRATED}
+OPTION_METHODS = {SEPARATE, CALIBRATED}
 METRIC = "exact_match"
 
 
@@ -53,8 +54,8 @@ def options(trial: TrialView, instance: Instance) -> tuple[Option, ...]:
             correct=reference.is_correct,
             chosen=decided is not None and i in decided.chosen,
             score=_number(scores.get(i)),
-            logprob=_number(_logprob(answers.get(("original", i)))),
-            calibration=_number(_logprob(answers.get(("calibration", i)))),
+            logprob=_number(_logprob(answers.get((ORIGINAL, i)))),
+            calibration=_number(_logprob(answers.get((CALIBRATION, i)))),
         )
         for i, reference in enumerate(instance.references)
     )

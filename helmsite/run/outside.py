@@ -9,6 +9,7 @@ from helmsite import detectors, metrics, query
 from helmsite.errors import MetricError
 from helmsite.metrics import toxicity
 from helmsite.schema import MetricFacts, Score, failed
+from helmsite.schema.records import ORIGINAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     Key = tuple[str, str, int]
 
 BATCH = 256
-ORIGINAL = "original"
 
 
 class Addition(NamedTuple):

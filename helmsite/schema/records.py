@@ -88,6 +88,10 @@ class Decoding(Record, frozen=True):
     random: str = ""
 
 
+ORIGINAL, CALIBRATION = "original", "calibration"
+"""Modes of requests: the instance is asked, or a choice by itself, to compare with."""
+
+
 class Request(Record, frozen=True):
     """What is sent to a model.
 
@@ -102,7 +106,7 @@ class Request(Record, frozen=True):
     decoding: Decoding
     perturbation: str = ""
     trial: int = 0
-    mode: str = "original"
+    mode: str = ORIGINAL
     request_index: int = 0
     reference_index: int = -1
     prompt_kind: Literal["exact", "abridged", "absent"] = "exact"
