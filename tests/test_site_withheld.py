@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import html
 import json
 import re
@@ -128,3 +129,22 @@ def test_ids_verdicts_numbers_and_the_reason_are_published(
         assert "Its licence does not let them be shown: nobody may pass it on." in page
         assert "published without the texts that were judged" in page
         assert not (folder / "runs" / manifest.run_id / "1.html").exists()
+
+
+def test_sizes_and_hashes_are_of_the_files_that_are_on_offer(
+    site: tuple[str, Path, Archive],
+) -> None:
+    _, folder, archive = site
+    listed = json.loads((folder / "data" / "index.json").read_bytes())
+    tables = [row for row in listed if row["name"] != "run.json"]
+    assert {row["name"] for row in tables} >= {"scores.parquet", "stats.parquet"}
+    for row in tables:
+        blob = (folder / row["url"]).read_bytes()
+        assert row["bytes"] == len(blob)
+        assert row["sha256"] == hashlib.sha256(blob).hexdigest()
+        assert (
+            row["rows"] == archive.manifest(row["run_id"]).files[row["name"][:-8]].rows
+        )
+        page = (folder / row["page"]).read_text("utf-8")
+        line = page[page.index(f">{row['name']}</a>") :].partition("</tr>")[0]
+        assert f'data-copy="{row["sha256"]}"' in line

@@ -234,16 +234,18 @@ def take_over(
 
 def offered_by(
     gathered: Gathered, runs: Mapping[str, RunRecord], frames: Frames
-) -> dict[str, tuple[str, ...]]:
-    """Return the addresses of each run's files on offer, the manifest first."""
+) -> dict[str, dict[str, Mark]]:
+    """Return each run's files on offer by their addresses, the manifest first."""
     found = {}
     for run in gathered.runs:
         run_id = run.manifest.run_id
         folder = f"{frames.map.data(run_id)}/"
-        own = [path for path in runs[run_id].files if path.startswith(folder)]
+        files = runs[run_id].files
+        own = [path for path in files if path.startswith(folder)]
         if own:
             first = f"{folder}run.json"
-            found[run_id] = tuple(sorted(own, key=lambda path: (path != first, path)))
+            own.sort(key=lambda path: (path != first, path))
+            found[run_id] = {path: files[path] for path in own}
     return found
 
 

@@ -18,18 +18,21 @@ if TYPE_CHECKING:
 
     from helmsite.query.rows import RunSummary
     from helmsite.render.frames import Frames
+    from helmsite.render.record import Mark
     from helmsite.schema.meanings import ColumnFacts
+
+    Offered = Mapping[str, Mapping[str, Mark]]
+    """By run, the addresses of its files on offer, and what each is known by."""
 
 PATH = "data/index.html"
 INDEX = "data/index.json"
 TABLE = ".parquet"
 FALLBACK = "exact_match"
-Offered = "Mapping[str, Sequence[str]]"
 
 
 def data(
     runs: Sequence[RunSummary],
-    offered: Mapping[str, Sequence[str]],
+    offered: Offered,
     frames: Frames,
 ) -> DataPage:
     """Return the page that tells how to read the archive without helmsite."""
@@ -86,9 +89,7 @@ def _metric(runs: Sequence[RunSummary]) -> str:
     return next(known, FALLBACK)
 
 
-def _example(
-    shown: Sequence[RunSummary], offered: Mapping[str, Sequence[str]]
-) -> RunSummary | None:
+def _example(shown: Sequence[RunSummary], offered: Offered) -> RunSummary | None:
     """Return a run to show examples with: the one with most tables, the first of them."""
     with_tables = [
         (sum(a.endswith(TABLE) for a in offered[r.manifest.run_id]), -i, r)
@@ -98,17 +99,15 @@ def _example(
     return most[2] if most[0] else None
 
 
-def _download(run: RunSummary, addresses: Sequence[str], frames: Frames) -> Download:
+def _download(run: RunSummary, files: Mapping[str, Mark], frames: Frames) -> Download:
     manifest = run.manifest
-    sizes = [
-        manifest.files[_stem(a)].bytes for a in addresses if _stem(a) in manifest.files
-    ]
+    sizes = [mark.size for a, mark in files.items() if _stem(a) in manifest.files]
     return Download(
         Link(
             frames.run_name(manifest).title,
             link(PATH, frames.map.run(manifest.run_id)),
         ),
-        tuple(Link(a.rsplit("/", 1)[-1], up(PATH) + a) for a in addresses),
+        tuple(Link(a.rsplit("/", 1)[-1], up(PATH) + a) for a in files),
         bytes=sum(sizes),
         size=formats.size(sum(sizes)),
     )
@@ -129,7 +128,7 @@ def ticked(text: str) -> Markup:
 
 def index(
     runs: Iterable[RunSummary],
-    offered: Mapping[str, Sequence[str]],
+    offered: Offered,
     frames: Frames,
 ) -> bytes:
     """Return the list of files on offer as JSON: one object a file, sorted.
@@ -146,12 +145,12 @@ def index(
             "name": address.rsplit("/", 1)[-1],
             "url": frames.address(address),
             "rows": facts.rows if facts else None,
-            "bytes": facts.bytes if facts else None,
-            "sha256": facts.sha256 if facts else None,
+            "bytes": mark.size if facts else None,
+            "sha256": mark.sha256 if facts else None,
             "page": frames.address(frames.map.run(run.manifest.run_id)),
         }
         for run in sorted(runs, key=lambda r: r.manifest.run_id)
-        for address in sorted(offered.get(run.manifest.run_id, ()))
+        for address, mark in sorted(offered.get(run.manifest.run_id, {}).items())
         for facts in [run.manifest.files.get(_stem(address))]
     ]
     lines = b",\n".join(msgspec.json.encode(row) for row in rows)

@@ -14,12 +14,12 @@ from helmsite.render.downloads import write_tables
 from helmsite.render.frames import Frames
 from helmsite.render.links import check_index, check_pages
 from helmsite.render.output import Writer
-from helmsite.render.record import RunRecord, run_settings
+from helmsite.render.record import Mark, RunRecord, run_settings
 from helmsite.render.scoreindex import ScoreIndex
 from helmsite.render.textindex import TextIndex
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from helmsite.config import SiteConfig
@@ -104,11 +104,12 @@ def render_run(job: Job, kit: Kit, theme: Theme, tell: Callable[[int], None]) ->
     """
     manifest, site = job.run.manifest, job.frames.map
     writer = Writer(kit.root, kit.inspector)
-    offered: tuple[str, ...] = ()
+    offered: dict[str, Mark] = {}
     warnings: tuple[str, ...] = ()
     if job.tables is not None:
         folder = site.data(manifest.run_id)
-        offered, warnings = write_tables(manifest, job.tables, folder, writer)
+        written, warnings = write_tables(manifest, job.tables, folder, writer)
+        offered = {address: writer.files[address] for address in written}
     page = kit.reader.page(job.run)
     instances: Iterable[InstanceView] = ()
     if is_shown(job.run):
@@ -131,7 +132,7 @@ def write_run(
     page: RunPage,
     pages: InstancePages,
     instances: Iterable[InstanceView],
-    offered: tuple[str, ...] = (),
+    offered: Mapping[str, Mark],
 ) -> str:
     """Write a run's pages of instances, its score index and its page; return the index.
 

@@ -10,12 +10,13 @@ from helmsite.render import formats, sentences
 from helmsite.render.names import link, up
 from helmsite.render.pages import FileLine, InstancesPage, RunView
 from helmsite.render.parts import Fact, Link
+from helmsite.render.record import Mark
 from helmsite.render.runtables import tables
 from helmsite.render.text import plain
 from helmsite.render.views import example
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from markupsafe import Markup
 
@@ -51,7 +52,7 @@ def run(
     page: RunPage,
     frames: Frames,
     pages: Sequence[tuple[int, int]],
-    offered: Sequence[str] = (),
+    offered: Mapping[str, Mark],
 ) -> RunView:
     """Return a run's page.
 
@@ -59,7 +60,7 @@ def run(
         page: the run's numbers.
         frames: what stands around pages.
         pages: the first and last row of each page of instances.
-        offered: the addresses, from the site's root, of the run's files on offer.
+        offered: the run's files on offer, by their addresses from the site's root.
     """
     manifest = page.summary.manifest
     adapter = manifest.spec.adapter
@@ -122,27 +123,34 @@ def _withheld(manifest: Manifest) -> str:
     return f"{WITHHELD}{why}"
 
 
-def _files(manifest: Manifest, path: str, offered: Sequence[str]) -> Iterable[FileLine]:
-    """Yield a run's files: what they hold, and the address of those on offer."""
+def _files(
+    manifest: Manifest, path: str, offered: Mapping[str, Mark]
+) -> Iterable[FileLine]:
+    """Yield a run's files: what they hold, and the address of those on offer.
+
+    One that is published without its texts is another file than the archive's.
+    """
     known = {address.rsplit("/", 1)[-1]: address for address in offered}
     for stem, facts in sorted(manifest.files.items()):
         name = f"{stem}.parquet"
+        address = known.get(name, "")
+        mark = offered.get(address) or Mark(facts.bytes, facts.sha256)
         private = manifest.scenario.publication == "aggregates" and stem != "stats"
-        kept_back = BLANKED if name in known and private else KEPT_BACK
+        kept_back = BLANKED if address and private else KEPT_BACK
         yield FileLine(
             name=plain(name),
-            href=link(path, known.get(name, "")),
-            size=formats.size(facts.bytes),
-            bytes=facts.bytes,
+            href=link(path, address),
+            size=formats.size(mark.size),
+            bytes=mark.size,
             rows=facts.rows,
-            sha256=plain(facts.sha256),
+            sha256=plain(mark.sha256),
             note=kept_back if private else "",
         )
     if "run.json" in known:
         yield FileLine("run.json", link(path, known["run.json"]), note="the manifest")
 
 
-def _read(frames: Frames, offered: Sequence[str]) -> str:
+def _read(frames: Frames, offered: Iterable[str]) -> str:
     """Return one line of SQL that reads a file of the run, '' if none is on offer."""
     tables_here = [a for a in offered if a.endswith(".parquet")]
     if not tables_here:

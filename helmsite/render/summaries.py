@@ -21,8 +21,9 @@ from helmsite.render.boardpages import BoardPages
 from helmsite.render.gather import ACCURACY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator
 
+    from helmsite.render.datapage import Offered
     from helmsite.render.frames import Frames
     from helmsite.render.gather import Gathered
     from helmsite.render.output import Writer
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def summary_pages(
-    gathered: Gathered, frames: Frames, offered: Mapping[str, Sequence[str]]
+    gathered: Gathered, frames: Frames, offered: Offered
 ) -> Iterator[tuple[str, Page]]:
     """Yield every page that is not about one run, with its template."""
     groups = {g.name: g for g in gathered.groups}
