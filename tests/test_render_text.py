@@ -421,12 +421,12 @@ def test_wild_log_probabilities_are_drawn_at_the_edge(wild: float) -> None:
 def test_a_long_name_in_a_chart_is_written_on_two_lines_not_cut() -> None:
     metric = structs.replace(LOSS, format="share")
     rows = [
-        charts.Dot("Synthetic reasoning in words (easy)", "#a", 0.5),
+        charts.Dot("Synthetic reasoning in plain words (easy)", "#a", 0.5),
         charts.Dot("Dyck", "#b", 0.6),
     ]
     made = charts.dot_plot(rows, metric, "Names")
     names = re.findall(r'class="name"[^>]*>([^<]*)<', made)
-    assert names == ["Synthetic reasoning in", "words (easy)", "Dyck"]
+    assert names == ["Synthetic reasoning in plain", "words (easy)", "Dyck"]
     heights = [float(y) for y in re.findall(r'class="name"[^>]* y="([\d.]+)"', made)]
     assert heights == sorted(heights)
     assert "…" in charts.dot_plot([charts.Dot("x" * 99, "#", 0.1)], metric, "Cut")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsite.render.parts import Clip, Said
+from helmsite.render.blocks import Clip, Said
 from helmsite.render.text import visible
 from helmsite.render.turns import MOST, as_sent, messages, shortened, transcript
 from helmsite.schema import Message

@@ -8,12 +8,9 @@ from markupsafe import Markup
 from msgspec import structs
 
 from helmsite.render import diff, formats, turns
-from helmsite.render.names import anchor
-from helmsite.render.options import CALIBRATED, OPTION_METHODS, options, rule
-from helmsite.render.parts import (
+from helmsite.render.blocks import (
     Article,
     Clip,
-    Link,
     ReferenceView,
     ReplyBlock,
     RequestBlock,
@@ -22,6 +19,9 @@ from helmsite.render.parts import (
     TrialBlock,
     Verdict,
 )
+from helmsite.render.names import anchor
+from helmsite.render.options import CALIBRATED, OPTION_METHODS, options, rule
+from helmsite.render.parts import Link
 from helmsite.render.prompts import SHORT, Above, Prompts, clip
 from helmsite.render.text import LONG, blank, edged, plain, text_name, visible
 from helmsite.render.tokens import tokens

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from helmsite.render.blocks import Option
 from helmsite.render.formats import HUGE, MINUS
-from helmsite.render.parts import Option
 from helmsite.render.text import visible
 from helmsite.schema.records import CALIBRATION, ORIGINAL
 

@@ -8,19 +8,8 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from helmsite.render.parts import (
-    Article,
-    Board,
-    CellView,
-    Clip,
-    Fact,
-    Frame,
-    Link,
-    ReferenceView,
-    RunLine,
-    Shared,
-    Stats,
-)
+from helmsite.render.blocks import Article, Clip, ReferenceView, Shared
+from helmsite.render.parts import Board, CellView, Fact, Frame, Link, RunLine, Stats
 from helmsite.schema import Record
 
 

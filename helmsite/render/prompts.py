@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from helmsite.render.parts import Clip, PromptView, Shared
+from helmsite.render.blocks import Clip, PromptView, Shared
 from helmsite.render.text import LONG, clipped, seen, visible
 from helmsite.schema import Record
 

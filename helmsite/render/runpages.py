@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from helmsite.config import SiteConfig
     from helmsite.query.rows import InstanceView, RunPage, RunSummary
+    from helmsite.render.blocks import Shared
     from helmsite.render.output import Inspector, Leak
     from helmsite.render.pages import InstancesPage
-    from helmsite.render.parts import Shared
     from helmsite.render.source import Reader
     from helmsite.render.theme import Theme
     from helmsite.schema import Manifest

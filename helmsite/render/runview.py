@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from helmsite.query.rows import RunPage
+    from helmsite.render.blocks import Shared
     from helmsite.render.frames import Frames
-    from helmsite.render.parts import Frame, Shared
+    from helmsite.render.parts import Frame
     from helmsite.schema import AdapterSpec, Manifest
 
 WITHHELD = (

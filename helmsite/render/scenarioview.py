@@ -9,19 +9,12 @@ from markupsafe import Markup
 
 from helmsite.render import board as boards
 from helmsite.render import charts, contamination, scatter, sentences, views
+from helmsite.render.blocks import ReferenceView
 from helmsite.render.gaps import cell as gap_cell
 from helmsite.render.gaps import of_table, with_foot
 from helmsite.render.names import link, up
 from helmsite.render.pages import ScenarioView
-from helmsite.render.parts import (
-    CellView,
-    ColumnView,
-    Fact,
-    Link,
-    ReferenceView,
-    RowView,
-    Stats,
-)
+from helmsite.render.parts import CellView, ColumnView, Fact, Link, RowView, Stats
 from helmsite.render.runcells import SUB_SPLIT, dimension_of, spread
 from helmsite.render.text import plain, visible
 

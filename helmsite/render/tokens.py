@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup, escape
 
+from helmsite.render.blocks import Tokens
 from helmsite.render.columns import PAIRS
 from helmsite.render.formats import HUGE, listed
-from helmsite.render.parts import Tokens
 from helmsite.render.text import LONG
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 from msgspec import structs
 
-from helmsite.render.parts import Clip, Said
+from helmsite.render.blocks import Clip, Said
 from helmsite.render.text import plain
 
 if TYPE_CHECKING:

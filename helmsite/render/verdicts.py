@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup, escape
 
 from helmsite.render import formats
-from helmsite.render.parts import Verdict
+from helmsite.render.blocks import Verdict
 from helmsite.render.text import plain
 
 if TYPE_CHECKING:

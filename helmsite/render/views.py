@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from helmsite.render import board as boards
 from helmsite.render import formats, sentences
+from helmsite.render.blocks import Clip
 from helmsite.render.names import link
 from helmsite.render.pages import (
     ModelLine,
@@ -15,7 +16,7 @@ from helmsite.render.pages import (
     ScenarioLine,
     ScenariosPage,
 )
-from helmsite.render.parts import CellView, Clip, Link, RunLine
+from helmsite.render.parts import CellView, Link, RunLine
 from helmsite.render.text import HEAD, TAIL, blank, edged, plain, visible
 
 if TYPE_CHECKING:
