@@ -138,7 +138,11 @@ def written(kind: str, x: float, y: float, lines: Sequence[str]) -> Markup:
 def _dot(
     dot: Dot, top: int, x: Callable[[float], float], form: str, lines: Sequence[str]
 ) -> Markup:
-    """Return a value: its label and number, and below them the dot and its interval."""
+    """Return a value: its label and number, and below them the dot and its interval.
+
+    All of its room can be clicked, not the letters and lines alone.
+    """
+    height = len(lines) * LINE + REACH
     y = top + len(lines) * LINE + REACH / 2
     reach = Markup("")
     words = f"{dot.label}: {formats.value(dot.value, form)}"
@@ -149,12 +153,16 @@ def _dot(
         ).format(x(dot.low), x(dot.high), y=y)
     return Markup(
         '<a href="{href}"><title>{words}</title>'
+        '<rect class="hit" x="0" y="{top}" width="{wide}" height="{height}"/>'
         "{label}{reach}"
         '<circle class="dot" cx="{cx}" cy="{y}" r="4"/>'
         '<text class="value" x="{end}" y="{base}">{value}</text></a>'
     ).format(
         href=dot.href,
         words=words,
+        top=top,
+        wide=EDGE + PLOT + EDGE,
+        height=height,
         base=top + LINE,
         label=written("name", EDGE, top + LINE, lines),
         reach=reach,
