@@ -514,7 +514,7 @@ def test_the_prompts_of_the_docs_are_those_that_are_made() -> None:
 
 def test_the_public_names_are_complete() -> None:
     assert helmsite.adapters.__all__ == sorted(
-        ["METHODS", "Window", "adapt", "eval_instances", "in_context_examples"]
+        ["Window", "adapt", "eval_instances", "in_context_examples"]
     )
 
 
