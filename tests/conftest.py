@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import shutil
 import socket
@@ -14,12 +15,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SHARED = Path(__file__).parents[2] / "shared"
+PATIENCE = 120  # seconds
 LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--browser", action="store_true", help="run tests in Chromium")
     parser.addoption("--update-golden", action="store_true", help="write golden files")
+
+
+def pytest_unconfigure() -> None:
+    """A process that has run its tests and does not end says why, and ends."""
+    faulthandler.dump_traceback_later(PATIENCE, exit=True)
 
 
 def pytest_collection_modifyitems(
