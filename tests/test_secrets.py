@@ -11,8 +11,9 @@ from urllib.parse import quote
 
 import pytest
 
-from helmsite.render.secrets import Secrets, is_varied
+from helmsite.render.secrets import Secrets
 from helmsite.render.tokens import script_json
+from helmsite.schema.credentials import is_varied
 
 ALNUM = string.ascii_letters + string.digits
 HEX = string.hexdigits[:16]
