@@ -9,6 +9,7 @@ HelmsiteError             what is wrong, where, and what to type next
 ├── ClientError           a model that cannot be loaded or does not answer
 │   └── RetriableError    the same request may work later (429, 5xx, connection lost)
 ├── RunError              a run that cannot start or go on
+├── SourceError           a file of another tool that cannot be taken as it is
 └── BuildError            a site that cannot be built
 """
 
@@ -92,6 +93,21 @@ class RunError(HelmsiteError):
     """A run that cannot start or cannot go on."""
 
     exit_code = 4
+
+
+class SourceError(HelmsiteError):
+    """Something in a file of another tool that cannot be taken as it is.
+
+    `line` counts from 1, 0 if it is about all of the file; `field` is what leads to the
+    value, `request_states[3].instance.id`.
+    """
+
+    exit_code = 2
+
+    def __init__(self, file: str, why: str, line: int = 0, field: str = "") -> None:
+        at = f", line {line}" if line else ""
+        super().__init__(f"{file}{at}: {f'{field}: ' if field else ''}{why}.")
+        self.file, self.why, self.line, self.field = file, why, line, field
 
 
 class BuildError(HelmsiteError):

@@ -220,7 +220,15 @@ def manifest(scenario: str, name: str, number: int) -> Manifest:
         status="partial",
         metrics=_metrics(name),
         perturbations=(PerturbationFacts(name, name, name, robustness=True),),
-        provenance=Provenance(name, name, name, 1.75e9, 1.75e9 + 60),
+        provenance=Provenance(
+            helmsite_version=name,
+            source_tool=name,
+            source_version=name,
+            source_files=(name,),
+            source_sha256=name,
+            started_at=1.75e9,
+            finished_at=1.75e9 + 60,
+        ),
         warnings=(name, f"a warning: {name}"),
     )
 

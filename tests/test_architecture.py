@@ -29,7 +29,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "executors": LEAF,
     "run": LEAF
     | {"config", "scenarios", "perturbations", "adapters", "clients", "metrics"}
-    | {"detectors", "executors", "archive", "query", "fetching"},
+    | {"detectors", "executors", "archive", "query", "fetching", "importers"},
     "query": {"errors", "schema", "config", "archive"},
     "render": {"errors", "config", "schema", "resources", "registry", "query"},
 }

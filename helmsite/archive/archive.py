@@ -286,10 +286,10 @@ class Archive:
         """Return where a batch's Parquet file stands: a path, or one in the store."""
         return self._store.path(batch.path)
 
-    def published(self, suite: str | None = None) -> Iterator[PublishedStat]:
-        """Yield the results that came without instances, of one suite or of all."""
+    def published(self, suite: str = "", batch: str = "") -> Iterator[PublishedStat]:
+        """Yield the results that came without instances: of a suite, a batch, or all."""
         for one in self.batches():
-            if suite in {None, one.suite}:
+            if suite in {"", one.suite} and batch in {"", one.batch}:
                 source = reading.published(one.path, one.facts)
                 yield from reading.stream(self._store, source, rows.read_published)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from helmsite.errors import HelmsiteError
 from helmsite.scenarios import parameters
 from helmsite.scenarios.library import find
+from helmsite.scenarios.loading import facts
 from helmsite.scenarios.reading import read_file, variant
 from helmsite.scenarios.templates import renderer
 from helmsite.schema import parse_entry
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from helmsite.config import Project
     from helmsite.scenarios.definition import Definition
+    from helmsite.schema import ScenarioFacts
 
 
 class Definitions:
@@ -38,6 +40,23 @@ class Definitions:
         """Return what to know before a scenario's data is fetched and run, '' if nothing."""
         said = self._rendered(entry, lambda definition: (definition.caution,))
         return " ".join(" ".join(said).split())
+
+    def facts(self, entry: str) -> ScenarioFacts | None:
+        """Return what is known of a scenario by its name; None if there is none of it.
+
+        Parameters that its file does not know are passed over: results of other tools
+        name runs with more of them.
+        """
+        try:
+            name, given = parse_entry(entry)
+            definition = self._definition(name)
+            if definition is None:
+                return None
+            own = {k: v for k, v in given.items() if k in definition.parameters}
+            values = parameters.resolve(definition, own)
+            return facts(variant(definition, values), entry, renderer(values))
+        except HelmsiteError:
+            return None
 
     def _rendered(
         self, entry: str, said: Callable[[Definition], tuple[str, ...]]

@@ -103,7 +103,7 @@ def load(
     _check_main_split(definition, path, made)
     names = tuple(map(render, (*definition.metrics, definition.main_metric)))
     return LoadedScenario(
-        facts=_facts(definition, chosen.name, render),
+        facts=facts(definition, chosen.name, render),
         adapter=spec,
         metrics=tuple(dict.fromkeys(name for name in names if name)),
         instances=made.instances,
@@ -139,9 +139,14 @@ def _check_main_split(definition: Definition, path: Path, made: Made) -> None:
     )
 
 
-def _facts(
+def facts(
     definition: Definition, name: str, render: Callable[[str], str]
 ) -> ScenarioFacts:
+    """Return what a scenario's file says of it, without its data.
+
+    Raises:
+        ScenarioError: a text needs a parameter that `render` does not know.
+    """
     return ScenarioFacts(
         name=name,
         title=render(definition.title),

@@ -328,11 +328,18 @@ class FileFacts(Record, frozen=True):
 
 
 class Provenance(Record, frozen=True):
-    """Where a run came from; times are seconds since the epoch."""
+    """Where a run came from; times are seconds since the epoch.
+
+    Of an imported run: its files from the folder that was given, what they are known by,
+    and when they were written.
+    """
 
     helmsite_version: str = ""
     source_tool: str = ""
     source_version: str = ""
+    source_files: tuple[str, ...] = ()
+    source_sha256: str = ""
+    source_at: float | None = None
     started_at: float | None = None
     finished_at: float | None = None
 

@@ -1,0 +1,71 @@
+"""Secrets of whoever made the results: replaced before anything is archived.
+
+Arguments, environments and messages of errors are searched for keys of known forms, values
+of settings that are named like a credential, passwords in addresses, and home folders. What
+a model was asked and what it answered is left as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from helmsite.schema.credentials import NAMES, is_varied, keys
+
+if TYPE_CHECKING:
+    from collections import Counter
+
+SHOWN = "[removed]"
+_HOME = re.compile(
+    r"(?<![\w.~-])(?:/(?:home|Users)/(?!(?:runner|user|root)\b)[^/\s\"':,;<>|]+"
+    r"|/root(?=/|$)|[A-Za-z]:\\Users\\[^\\\s\"':,;<>|]+)"
+)
+_PASSWORD = re.compile(r"(?<=://)[^/\s:@]*:[^/\s@]+(?=@)")
+_ASSIGNED = re.compile(
+    r"(?P<name>[A-Za-z][\w.-]*)(?P<sign>\s*[=:]\s*|\s+)(?P<value>[^\s,;'\"]+)"
+)
+
+
+def settings(found: Any, hidden: Counter[str], name: str = "") -> Any:
+    """Return data in which secrets are replaced; `hidden` counts them by kind."""
+    if isinstance(found, dict):
+        return {k: settings(v, hidden, str(k)) for k, v in found.items()}
+    if isinstance(found, (list, tuple)):
+        return type(found)(settings(each, hidden, name) for each in found)
+    if isinstance(found, str):
+        return text(found, hidden, name)
+    return found
+
+
+def text(found: str, hidden: Counter[str], name: str = "") -> str:
+    """Return a text in which secrets are replaced.
+
+    Args:
+        found: the text.
+        hidden: counts what is replaced, by kind.
+        name: the setting that it is the value of, if it is one.
+    """
+    if name and NAMES.search(name) and is_varied(found):
+        hidden["a credential"] += 1
+        return SHOWN
+    for kind, key in list(keys(found.encode("utf-8", "surrogatepass"))):
+        hidden[kind] += 1
+        found = found.replace(key.decode("utf-8", "surrogatepass"), SHOWN)
+    if "=" in found or ":" in found or "--" in found:
+        found = _ASSIGNED.sub(lambda match: _assigned(match, hidden), found)
+    if "://" in found:
+        found, count = _PASSWORD.subn(SHOWN, found)
+        hidden["a password in an address"] += count
+    found, count = _HOME.subn("~", found)
+    hidden["a home folder"] += count
+    for empty in [kind for kind, n in hidden.items() if not n]:
+        del hidden[empty]
+    return found
+
+
+def _assigned(match: re.Match[str], hidden: Counter[str]) -> str:
+    value = match["value"]
+    if value == SHOWN or not NAMES.search(match["name"]) or not is_varied(value):
+        return match[0]
+    hidden["a credential"] += 1
+    return f"{match['name']}{match['sign']}{SHOWN}"

@@ -1,0 +1,88 @@
+"""Aggregates of results that another tool reports, held against what its instances give."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import structs
+
+from helmsite import query
+from helmsite.query.summarise import stat_key
+
+if TYPE_CHECKING:
+    from helmsite.importers import Imported
+    from helmsite.schema import Stat
+
+TOLERANCE = 1e-9
+
+
+class Reported(NamedTuple):
+    """Aggregates, how many of the source's were found again, and names of those not."""
+
+    stats: list[Stat]
+    equal: int
+    different: tuple[str, ...]
+
+
+def aggregates(of: Imported) -> Reported:
+    """Return the aggregates of reported scores beside those that the source reports.
+
+    Where both are equal there is one, the source's value and error with our counts and
+    interval. Where they differ both stay: the source's as reported, ours as computed.
+    """
+    own = query.summarise(
+        of.instances,
+        of.scores,
+        of.metrics,
+        of.perturbations,
+        (),
+        scenario=of.scenario.name,
+    )
+    found = {
+        stat_key(stat): stat for stat in own if stat.n_scored or stat.value is not None
+    }
+    equal = 0
+    different: dict[str, None] = {}
+    for said in of.stats:
+        key = stat_key(said)
+        mine = found.get(key)
+        if mine is None:
+            found[key] = said
+        elif same(mine.value, said.value):
+            equal += 1
+            found[key] = _joined(mine, said)
+        else:
+            different[_told(said)] = None
+            found[key] = structs.replace(
+                said,
+                n_scored=said.n_scored or mine.n_scored,
+                n_asked=said.n_asked or mine.n_asked,
+            )
+            here = structs.replace(mine, origin="computed")
+            found[stat_key(here)] = here
+    return Reported(list(found.values()), equal, tuple(different))
+
+
+def same(one: float | None, other: float | None) -> bool:
+    """Return whether two values are equal, but for rounding."""
+    if one is None or other is None:
+        return one is other
+    return math.isclose(one, other, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+
+
+def _joined(mine: Stat, said: Stat) -> Stat:
+    return structs.replace(
+        mine,
+        value=said.value,
+        stderr=mine.stderr if said.stderr is None else said.stderr,
+        ci_low=mine.ci_low if said.ci_low is None else said.ci_low,
+        ci_high=mine.ci_high if said.ci_high is None else said.ci_high,
+        details=mine.details | said.details,
+    )
+
+
+def _told(stat: Stat) -> str:
+    where = [stat.split, stat.sub_split, stat.perturbation, stat.computed_on]
+    inside = ", ".join(filter(None, [stat.scorer, *where]))
+    return f"{stat.metric} ({inside})" if inside else stat.metric
