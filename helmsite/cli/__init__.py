@@ -15,6 +15,7 @@ from helmsite.errors import HelmsiteError, suggest
 COMMANDS = {
     "demo": "Run real models on six scenarios and build a site from the results.",
     "run": "Run a suite: ask the models, score the replies, archive everything.",
+    "import": "Put results of other tools into the archive.",
     "fetch": "Download the data of scenarios ahead of a run.",
     "score": "Score archived runs again, without their models.",
     "aggregate": "Refresh the aggregates and print the leaderboards.",
@@ -51,7 +52,8 @@ class Commands(click.Group):
         del ctx
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"helmsite.cli.{cmd_name}").command
+        module = "import_" if cmd_name == "import" else cmd_name
+        command: click.Command = import_module(f"helmsite.cli.{module}").command
         return command
 
     def resolve_command(

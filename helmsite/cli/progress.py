@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from helmsite.render import Forecast
     from helmsite.run import Plan
+    from helmsite.run.importing import Outcome
     from helmsite.schema import Completion, Manifest
 
 LINE_EVERY_S = 30.0
@@ -187,6 +188,30 @@ class Reporter(_Bar):
         rate = (done - self._known) / (time.monotonic() - self._started)
         left = (asked - done) / rate
         return f"  {done} of {asked} requests, {rate:.1f}/s, {left:.0f} s left"
+
+
+class ImportReporter(_Bar):
+    """Shows how many results are taken; without a terminal a line now and then."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        super().__init__(console)
+        self._began = time.monotonic()
+        self._line_due = self._began + BUILD_LINE_EVERY_S
+
+    def taken(self, outcome: Outcome, done: int, total: int) -> None:
+        """Count a result that is done with."""
+        del outcome
+        if self._task is None:
+            self._task = self._bar.add_task("Results", total=total)
+        self._bar.update(self._task, completed=done)
+        now = time.monotonic()
+        if not self.console.is_terminal and now > self._line_due:
+            self._line_due = now + BUILD_LINE_EVERY_S
+            rate = done / (now - self._began)
+            left = (total - done) / rate
+            self._say(
+                f"  {done:,} of {total:,} results, {rate:.1f}/s, {left:.0f} s left"
+            )
 
 
 class BuildReporter(_Bar):

@@ -1,6 +1,7 @@
 """A project's settings: helmsite.toml, suites and model cards, problems all at once."""
 
 from helmsite.config.boards import GroupConfig
+from helmsite.config.maps import Maps, read_maps
 from helmsite.config.models import BUILTIN_MODELS, ModelConfig, informed, known_cards
 from helmsite.config.settings import (
     CONFIG_NAME,
@@ -14,6 +15,7 @@ __all__ = [
     "BUILTIN_MODELS",
     "CONFIG_NAME",
     "GroupConfig",
+    "Maps",
     "ModelConfig",
     "Project",
     "SiteConfig",
@@ -24,4 +26,5 @@ __all__ = [
     "known_cards",
     "load_project",
     "of_entries",
+    "read_maps",
 ]

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import structs
 
 from helmsite import __version__, importers, metrics
-from helmsite.config import informed
+from helmsite.config import Maps, informed
 from helmsite.errors import HelmsiteError, SourceError
 from helmsite.importers import Aggregates, Notes, reading, redact
 from helmsite.query.summarise import stat_key
 from helmsite.run.reported import aggregates
 from helmsite.run.scoring import About, verdicts
-from helmsite.schema import Manifest, ModelCard, Provenance, Record, run_id
+from helmsite.schema import Manifest, Provenance, Record, run_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from helmsite.run.definitions import Definitions
     from helmsite.schema import (
         MetricFacts,
+        ModelCard,
         RunSpec,
         ScenarioFacts,
         Score,
@@ -35,26 +36,17 @@ MARK = 8
 Fate = Literal["new", "replaced", "kept apart", "unchanged", "aggregates", "failed"]
 
 
-class Maps(Record, frozen=True):
-    """What the user says about names: of models and scenarios, and cards of models.
-
-    `models` and `scenarios` map a spelling to the name that is meant.
-    """
-
-    models: dict[str, str] = {}
-    cards: dict[str, ModelCard] = {}
-    scenarios: dict[str, str] = {}
-
-
 class Wish(Record, frozen=True):
     """How results are taken: under which suite ('': the source's own word), which names.
 
-    `again` takes what is in the archive already, too.
+    `again` takes what is in the archive already, too; `strict` takes nothing of a find
+    in which anything is wrong.
     """
 
     suite: str = ""
     maps: Maps = Maps()
     again: bool = False
+    strict: bool = False
 
 
 class Made(Record, frozen=True):
@@ -110,7 +102,12 @@ class Taker:
             apart: another find has the same key, so the origin of this one has its mark.
         """
         try:
-            for each in importers.load(found.importer).read(found, notes):
+            several = importers.load(found.importer).read(found, notes)
+            if self._wish.strict:
+                several = iter(list(several))
+                if notes.problems:
+                    return
+            for each in several:
                 if isinstance(each, Aggregates):
                     yield self._named(each, found, mark)
                 else:
