@@ -111,7 +111,7 @@ def json_lines(path: Path) -> Iterator[tuple[int, Any | SourceError]]:
     for number, raw in _lines(path):
         if raw.strip():
             try:
-                yield number, value(raw, str(path), number)
+                yield number, value(raw.strip(), str(path), number)
             except SourceError as error:
                 yield number, error
 

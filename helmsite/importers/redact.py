@@ -21,6 +21,10 @@ _HOME = re.compile(
     r"|/root(?=/|$)|[A-Za-z]:\\Users\\[^\\\s\"':,;<>|]+)"
 )
 _PASSWORD = re.compile(r"(?<=://)[^/\s:@]*:[^/\s@]+(?=@)")
+_SPECIAL = re.compile(
+    r"(?:bos|eos|pad|unk|sep|cls|mask|eot|stop|start|end|prefix|image|special)_?tokens?$",
+    re.IGNORECASE,
+)
 _ASSIGNED = re.compile(
     r"(?P<name>[A-Za-z][\w.-]*)(?P<sign>\s*[=:]\s*|\s+)(?P<value>[^\s,;'\"]+)"
 )
@@ -45,7 +49,7 @@ def text(found: str, hidden: Counter[str], name: str = "") -> str:
         hidden: counts what is replaced, by kind.
         name: the setting that it is the value of, if it is one.
     """
-    if name and NAMES.search(name) and is_varied(found):
+    if _is_named_secret(name, found):
         hidden["a credential"] += 1
         return SHOWN
     for kind, key in list(keys(found.encode("utf-8", "surrogatepass"))):
@@ -65,7 +69,13 @@ def text(found: str, hidden: Counter[str], name: str = "") -> str:
 
 def _assigned(match: re.Match[str], hidden: Counter[str]) -> str:
     value = match["value"]
-    if value == SHOWN or not NAMES.search(match["name"]) or not is_varied(value):
+    if value == SHOWN or not _is_named_secret(match["name"], value):
         return match[0]
     hidden["a credential"] += 1
     return f"{match['name']}{match['sign']}{SHOWN}"
+
+
+def _is_named_secret(name: str, value: str) -> bool:
+    """Return whether a setting's name says that it is a secret; special tokens are none."""
+    is_named = NAMES.search(name) and not _SPECIAL.search(name)
+    return bool(is_named) and is_varied(value)

@@ -187,7 +187,7 @@ def number(found: Any, place: Place) -> float | None:
         SourceError: it is no number.
     """
     read: float | None = None
-    if isinstance(found, (int, float)):
+    if isinstance(found, (int, float)) and not isinstance(found, bool):
         read = _float(found)
     elif isinstance(found, str):
         word = found.strip().lower()

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         AdapterSpec,
         Instance,
         Manifest,
+        MetricFacts,
         ModelCard,
         PerturbationFacts,
         Reply,
@@ -63,7 +64,7 @@ def rescore(
     metrics that run them stay as they are.
 
     What a source reported, the scores of detectors, people and metrics that are not
-    installed here stay as they are.
+    installed here, or are another tool's of the same name, stay as they are.
 
     Raises:
         ArchiveError: there is no such run.
@@ -71,7 +72,7 @@ def rescore(
     """
     manifest = archive.manifest(run_id)
     adapter = manifest.spec.adapter
-    known = [m.name for m in manifest.metrics if metrics.is_known(m.name)]
+    known = [m.name for m in manifest.metrics if _is_ours(m)]
     wanted = tuple(dict.fromkeys([*known, *extra]))
     card = manifest.card
     names = metrics.applicable(adapter.method, wanted, adapter.num_outputs, card)
@@ -96,6 +97,14 @@ def rescore(
         (*facts, *kept),
         metrics.renewed(manifest.warnings, metrics.notes(names, scores, sandbox)),
     )
+
+
+def _is_ours(facts: MetricFacts) -> bool:
+    """Return whether a metric is one of ours, not another tool's of the same name."""
+    if not metrics.is_known(facts.name):
+        return False
+    (own,) = metrics.resolve([facts.name])
+    return facts.source in {"", own.source}
 
 
 def _stays(row: Score | Stat, computed: Sequence[str]) -> bool:
