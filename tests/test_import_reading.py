@@ -113,7 +113,7 @@ def test_lines_are_read_one_by_one_and_a_broken_one_costs_itself(
     broken = [v for _, v in found if isinstance(v, SourceError)]
     assert [e.line for e in broken] == [3, 5]
     assert (
-        str(broken[0]) == f"{file}, line 3: no JSON: column 7: it ends in the middle."
+        str(broken[0]) == f"{file}, line 3: no JSON: column 6: it ends in the middle."
     )
 
 
