@@ -8,11 +8,13 @@ from helmsite.archive.archive import Archive
 from helmsite.archive.checking import Problem
 from helmsite.archive.indexing import Batch, Reindexed
 from helmsite.archive.journal import Journal
+from helmsite.archive.published import BatchFacts
 from helmsite.archive.runs import RunFiles, RunPlaces
 
 __all__ = [
     "Archive",
     "Batch",
+    "BatchFacts",
     "Journal",
     "Problem",
     "Reindexed",

@@ -12,6 +12,7 @@ from helmsite.archive import (
     journal,
     layout,
     manifests,
+    published,
     reading,
     rows,
     staging,
@@ -22,14 +23,16 @@ from helmsite.archive.checking import check, verified
 from helmsite.archive.indexing import (
     Batch,
     Reindexed,
+    compared,
+    no_run,
     published_entry,
     run_entry,
     scan,
 )
 from helmsite.archive.journal import Journal
+from helmsite.archive.published import BatchFacts
 from helmsite.archive.runs import RunFiles, RunPlaces
 from helmsite.archive.store import Store
-from helmsite.errors import ArchiveError, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -293,10 +296,20 @@ class Archive:
                 source = reading.published(one.path, one.facts)
                 yield from reading.stream(self._store, source, rows.read_published)
 
+    def published_facts(self, batch: Batch) -> BatchFacts:
+        """Return what is known of a batch's scenarios, metrics, models and source."""
+        return published.facts(self._store, batch)
+
     def write_published(
-        self, suite: str, batch: str, results: Iterable[PublishedStat]
+        self,
+        suite: str,
+        batch: str,
+        results: Iterable[PublishedStat],
+        facts: BatchFacts | None = None,
     ) -> Batch:
         """Archive a batch of published results, in place of the suite's one of that name.
+
+        Of `facts` those are kept that are about the results.
 
         Raises:
             ArchiveError: a row that cannot be stored, a full disk, ...
@@ -307,11 +320,11 @@ class Archive:
             self._begin(name)
             file = stage / "published.parquet"
             names = {"suite": suite, "batch": batch}
-            facts = writing.published(file, results, names)
+            size = writing.published(file, results, names, facts or BatchFacts())
             self._store.put(file, path)
             staging.clear(stage)
-            self._enter(published_entry(path, facts, names), name)
-        return Batch(suite, batch, path, facts)
+            self._enter(published_entry(path, size, names), name)
+        return Batch(suite, batch, path, size)
 
     def journal(
         self, run_id: str, identity: ModelIdentity, *, read_only: bool = False
@@ -338,22 +351,13 @@ class Archive:
             done = e.manifest is not None and e.manifest.status == "complete"
             if done and self.discard_journal(key):
                 cleaned.append(f"{layout.JOURNAL}/{key}.jsonl")
-        return Reindexed(
-            added=tuple(k for k in after if k not in before),
-            gone=tuple(k for k in before if k not in after),
-            changed=tuple(
-                k for k, e in after.items()
-                if k in before and before[k].sha256 != e.sha256
-            ),
-            cleaned=(*cleaned, *damaged),
-        )  # fmt: skip
+        return compared(before, after, (*cleaned, *damaged))
 
     def check(self, deep: bool = True) -> list[Problem]:
         """Return what is wrong with the archive and what to do about it.
 
-        Args:
-            deep: also read every file (checksums, schemas, keys, values); else only
-                manifests, file sizes and the catalogue.
+        With `deep` every file is read, too (checksums, schemas, keys, values); without it
+        only manifests, file sizes and the catalogue.
         """
         return check(self._store, self._catalogue, deep)
 
@@ -380,11 +384,7 @@ class Archive:
         entries = self._entries()
         if run_id not in entries or entries[run_id].manifest is None:
             runs = [k for k, e in entries.items() if e.manifest is not None]
-            raise ArchiveError(
-                f"There is no run {run_id!r} in {self.root}.{suggest(run_id, runs)}",
-                "`helmsite ls runs` lists them; `helmsite check --reindex` finds runs "
-                "that were copied in.",
-            )
+            raise no_run(run_id, self.root, runs)
         return entries[run_id]
 
     def _withdraw(self, run_id: str) -> None:

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from helmsite.archive import layout, rows, sound, staging, tables
 from helmsite.archive.indexing import is_published, scan
+from helmsite.archive.published import of_footer
 from helmsite.archive.store import UNSOUND, damage
 from helmsite.errors import ArchiveError
 from helmsite.schema import Manifest, Record
@@ -135,7 +136,9 @@ def _strays(found: Scan) -> Iterator[Problem]:
 def _published(store: Store, entry: Entry) -> Iterator[Problem]:
     try:
         with store.open(entry.path) as source, damage(store.show(entry.path)):
-            table = pq.ParquetFile(source).read()
+            file = pq.ParquetFile(source)
+            table = file.read()
+            of_footer(file.metadata.metadata)
     except ArchiveError as error:
         yield Problem("error", entry.path, error.message, error.hint)
         return

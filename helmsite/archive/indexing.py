@@ -10,11 +10,11 @@ import pyarrow.parquet as pq
 from helmsite.archive import layout, manifests
 from helmsite.archive.catalogue import Entry
 from helmsite.archive.store import damage
-from helmsite.errors import ArchiveError
+from helmsite.errors import ArchiveError, suggest
 from helmsite.schema import FileFacts, Manifest, Record
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from helmsite.archive.store import Store
 
@@ -35,6 +35,30 @@ class Reindexed(Record, frozen=True):
     gone: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
     cleaned: tuple[str, ...] = ()
+
+
+def compared(
+    before: Mapping[str, Entry], after: Mapping[str, Entry], cleaned: tuple[str, ...]
+) -> Reindexed:
+    """Return how two states of a catalogue differ."""
+    changed = (
+        k for k, e in after.items() if k in before and before[k].sha256 != e.sha256
+    )
+    return Reindexed(
+        added=tuple(k for k in after if k not in before),
+        gone=tuple(k for k in before if k not in after),
+        changed=tuple(changed),
+        cleaned=cleaned,
+    )
+
+
+def no_run(run_id: str, root: str, runs: Sequence[str]) -> ArchiveError:
+    """Return the error that there is no such run, with names that are near."""
+    return ArchiveError(
+        f"There is no run {run_id!r} in {root}.{suggest(run_id, runs)}",
+        "`helmsite ls runs` lists them; `helmsite check --reindex` finds runs "
+        "that were copied in.",
+    )
 
 
 class Scan(NamedTuple):

@@ -13,6 +13,7 @@ from msgspec import structs
 
 from helmsite.archive import rows, tables
 from helmsite.archive.columns import to_json
+from helmsite.archive.published import KEY, encode
 from helmsite.archive.store import problems
 from helmsite.errors import ArchiveError
 from helmsite.schema import (
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
+    from helmsite.archive.published import BatchFacts
     from helmsite.schema import Manifest
 
     Rank = Mapping[tuple[str, str], int]
@@ -131,9 +133,14 @@ def stats(path: Path, given: Iterable[Stat]) -> FileFacts:
 
 
 def published(
-    path: Path, given: Iterable[PublishedStat], names: Mapping[str, str]
+    path: Path,
+    given: Iterable[PublishedStat],
+    names: Mapping[str, str],
+    facts: BatchFacts,
 ) -> FileFacts:
-    """Write a batch of published results; `names` (suite, batch) goes into the footer.
+    """Write a batch of published results.
+
+    `names` (suite, batch) go into the footer, and of the facts those about the results.
 
     Raises:
         ArchiveError: a row occurs twice or cannot be stored.
@@ -149,7 +156,8 @@ def published(
         )
 
     ordered = _unique("published", sorted(given, key=key), key)
-    return _whole(path, tables.PUBLISHED, ordered, rows.published, names)
+    said = {**names, KEY: encode(facts.about(ordered))}
+    return _whole(path, tables.PUBLISHED, ordered, rows.published, said)
 
 
 def facts_of(path: Path, count: int) -> FileFacts:

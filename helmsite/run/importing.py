@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from helmsite import importers
+from helmsite.archive import BatchFacts
 from helmsite.errors import RunError, SourceError
 from helmsite.importers import Aggregates, Found, Notes, Tree
 from helmsite.run.definitions import Definitions
 from helmsite.run.imported import Made, Taker, Wish, digest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from helmsite.archive import Archive
@@ -190,7 +191,7 @@ class Import:
             pool.shutdown(wait=True, cancel_futures=True)
 
     def _publish(
-        self, suite: str, importer: str, several: Iterable[Aggregates]
+        self, suite: str, importer: str, several: Sequence[Aggregates]
     ) -> None:
         """Put cells into the suite's batch of the tool, in place of those of the same files."""
         fresh = [row for each in several for row in each.results]
@@ -201,13 +202,29 @@ class Import:
             if (b.suite, b.batch) == (suite, importer)
         ]
         kept: list[PublishedStat] = []
+        facts = BatchFacts()
         if there:
+            facts = self._archive.published_facts(there[0])
             kept = [
                 r
                 for r in self._archive.published(suite, importer)
                 if r.source_file not in files
             ]
-        self._archive.write_published(suite, importer, [*kept, *fresh])
+        for each in several:
+            facts = facts.updated(_facts(importer, each))
+        self._archive.write_published(suite, importer, [*kept, *fresh], facts)
+
+
+def _facts(importer: str, found: Aggregates) -> BatchFacts:
+    """Return what cells mean, and the tool and its version for each of their files."""
+    files = {row.source_file for row in found.results} if found.version else ()
+    return BatchFacts(
+        tool=importers.load(importer).title,
+        scenarios=found.scenarios,
+        metrics=found.metrics,
+        cards=found.cards,
+        versions=dict.fromkeys(sorted(files), found.version),
+    )
 
 
 @dataclass(frozen=True)
