@@ -8,6 +8,7 @@ from collections import defaultdict
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from helmsite import importers
@@ -227,13 +228,18 @@ def _facts(importer: str, found: Aggregates) -> BatchFacts:
     )
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Kit:
     """What a process needs to take results."""
 
     archive: Archive
     project: Project
     wish: Wish
+
+    @cached_property
+    def taker(self) -> Taker:
+        """Who takes them, one in each process."""
+        return Taker(self.archive, self.wish, Definitions(self.project))
 
     def outcome(self, task: Task, known: frozenset[str]) -> Outcome:
         """Take a find, unless its content is known."""
@@ -242,8 +248,7 @@ class _Kit:
         try:
             mark = digest(task.found)
             if mark not in known:
-                taker = Taker(self.archive, self.wish, Definitions(self.project))
-                made = list(taker.take(task.found, mark, notes, apart=task.apart))
+                made = list(self.taker.take(task.found, mark, notes, apart=task.apart))
         except SourceError as error:
             notes.problem(error)
         return Outcome(task.found, made, notes)
