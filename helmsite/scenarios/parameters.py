@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from helmsite.errors import ConfigError, suggest
 from helmsite.schema import parse_entry
-from helmsite.schema.manifest import format_entry
+from helmsite.schema.scenario_names import format_entry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -20,9 +20,6 @@ from helmsite.schema.manifest import (
     ScenarioFacts,
     Substitution,
     Taxonomy,
-    format_entry,
-    matches_entry,
-    parse_entry,
     run_id,
 )
 from helmsite.schema.presets import preset
@@ -53,6 +50,7 @@ from helmsite.schema.records import (
     failed,
     unfit,
 )
+from helmsite.schema.scenario_names import format_entry, matches_entry, parse_entry
 
 __all__ = [
     "CORRECT_TAG",

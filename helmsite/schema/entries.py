@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from helmsite.errors import ConfigError
 from helmsite.schema.expanders import EXPANDERS
-from helmsite.schema.manifest import format_entry, parse_entry
 from helmsite.schema.records import Record
+from helmsite.schema.scenario_names import format_entry, parse_entry
 
 if TYPE_CHECKING:
     from collections.abc import Collection

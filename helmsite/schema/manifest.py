@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from msgspec import structs
 
-from helmsite.errors import ConfigError
 from helmsite.schema.records import Decoding, Record
 
 if TYPE_CHECKING:
@@ -362,40 +360,3 @@ class Manifest(Record, frozen=True):
     provenance: Provenance = Provenance()
     files: dict[str, FileFacts] = {}
     warnings: tuple[str, ...] = ()
-
-
-def parse_entry(entry: str) -> tuple[str, dict[str, str]]:
-    """Split a run entry, `mmlu:subject=anatomy,k=2`, into name and parameters.
-
-    Raises:
-        ConfigError: a parameter without '=' or an empty name.
-    """
-    name, _, rest = entry.partition(":")
-    pairs = [p for p in re.split(r",(?=[^,=]+=)", rest) if p]
-    broken = [p for p in pairs if "=" not in p or p.startswith("=")]
-    if not name.strip() or broken:
-        what = f"parameter {broken[0]!r} has no '='" if broken else "it has no name"
-        raise ConfigError(
-            [f"Cannot read the scenario {entry!r}: {what}."],
-            "Write it as name:key=value,key=value.",
-        )
-    return name.strip(), dict(p.split("=", 1) for p in pairs)
-
-
-def matches_entry(entry: str, scenario: str) -> bool:
-    """Return whether an entry (or a name for all of its entries) means a scenario.
-
-    A text that is no entry means the scenario of that very name.
-    """
-    try:
-        wanted, parameters = parse_entry(entry)
-        name, own = parse_entry(scenario)
-    except ConfigError:
-        return entry == scenario
-    return wanted == name and parameters.items() <= own.items()
-
-
-def format_entry(name: str, parameters: dict[str, str]) -> str:
-    """Return the canonical entry: parameters sorted by name."""
-    inner = ",".join(f"{k}={v}" for k, v in sorted(parameters.items()))
-    return f"{name}:{inner}" if inner else name
