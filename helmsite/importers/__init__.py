@@ -35,12 +35,13 @@ __all__ = [
     "survey",
 ]
 
-BUILTIN: dict[str, str] = {}
+BUILTIN: dict[str, str] = {
+    "helm": "helmsite.importers.helm:IMPORTER",
+    "inspect": "helmsite.importers.inspect_log:IMPORTER",
+}
 """In the order in which they are asked."""
 
-REGISTRY = Registry(
-    "importer", {name: f"{place}:IMPORTER" for name, place in BUILTIN.items()}
-)
+REGISTRY = Registry("importer", BUILTIN)
 
 
 def names() -> tuple[str, ...]:
