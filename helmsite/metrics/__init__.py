@@ -50,6 +50,7 @@ __all__ = [
     "applicable",
     "case_metric",
     "is_known",
+    "is_ours",
     "known",
     "notes",
     "pooled_metric",
@@ -77,6 +78,13 @@ def is_known(name: str) -> bool:
     except MetricError:
         return False
     return True
+
+
+def is_ours(facts: MetricFacts) -> bool:
+    """Say whether facts are of a known metric, not of another tool's of the same name."""
+    if not is_known(facts.name):
+        return False
+    return facts.source in {"", load(facts.name).facts.source}
 
 
 def resolve(

@@ -238,7 +238,7 @@ class Taker:
                 for row in of.results
             ],
             scenarios=tuple(map(self._facts, of.scenarios)),
-            metrics=of.metrics,
+            metrics=tuple(map(_known, of.metrics)),
             cards=tuple(map(self._card, of.cards)),
             suite=self._wish.suite or of.suite or "imported",
             version=of.version,
@@ -257,7 +257,7 @@ def _judged(
     """Return scores and aggregates, reported and computed, and what there is to say."""
     said = aggregates(of)
     scores, stats = list(of.scores), said.stats
-    facts = {each.name: each for each in of.metrics}
+    facts = {each.name: _known(each) for each in of.metrics}
     warnings = []
     if said.different:
         warnings.append(
@@ -287,6 +287,11 @@ def _judged(
         tuple(facts.values()),
         _Told(said.equal, said.different, tuple(warnings)),
     )
+
+
+def _known(facts: MetricFacts) -> MetricFacts:
+    """Return our own words on a metric if it is one of ours."""
+    return metrics.resolve([facts.name])[0] if metrics.is_ours(facts) else facts
 
 
 def _computable(of: Imported) -> tuple[str, ...]:

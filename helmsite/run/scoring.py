@@ -14,7 +14,6 @@ if TYPE_CHECKING:
         AdapterSpec,
         Instance,
         Manifest,
-        MetricFacts,
         ModelCard,
         PerturbationFacts,
         Reply,
@@ -72,7 +71,7 @@ def rescore(
     """
     manifest = archive.manifest(run_id)
     adapter = manifest.spec.adapter
-    known = [m.name for m in manifest.metrics if _is_ours(m)]
+    known = [m.name for m in manifest.metrics if metrics.is_ours(m)]
     wanted = tuple(dict.fromkeys([*known, *extra]))
     card = manifest.card
     names = metrics.applicable(adapter.method, wanted, adapter.num_outputs, card)
@@ -97,14 +96,6 @@ def rescore(
         (*facts, *kept),
         metrics.renewed(manifest.warnings, metrics.notes(names, scores, sandbox)),
     )
-
-
-def _is_ours(facts: MetricFacts) -> bool:
-    """Return whether a metric is one of ours, not another tool's of the same name."""
-    if not metrics.is_known(facts.name):
-        return False
-    (own,) = metrics.resolve([facts.name])
-    return facts.source in {"", own.source}
 
 
 def _stays(row: Score | Stat, computed: Sequence[str]) -> bool:
