@@ -52,13 +52,14 @@ def make_run(
     content: str = "What is",
     replies: bool = True,
     main_metric: str = "exact_match",
+    revision: str = "",
 ) -> str:
     """Archive a run with one instance per verdict; text is a reason, None a pass over it.
 
     Returns its id.
     """
     adapter = preset(method, input_noun="Question", output_noun="Answer")
-    spec = RunSpec(scenario, ModelIdentity(model), adapter)
+    spec = RunSpec(scenario, ModelIdentity(model, revision=revision), adapter)
     instances, scores = [], []
     for perturbation, series in (("", (verdicts, *trials)), ("typos", (typos,))):
         for trial, column in enumerate(series):

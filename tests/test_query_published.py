@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 from helmsite.archive import Archive, BatchFacts, tables
+from helmsite.config import GroupConfig, SiteConfig
 from helmsite.errors import ArchiveError
+from helmsite.query import Results, statistics, variants
 from helmsite.schema import (
     MetricFacts,
     ModelCard,
@@ -16,9 +21,10 @@ from helmsite.schema import (
     ScenarioFacts,
     Stat,
 )
+from tests.query_runs import make_run
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from helmsite.query.rows import Cell
 
 ACC = MetricFacts(
     "acc", "Accuracy", "", "accuracy", higher_is_better=True, format="share"
@@ -124,3 +130,289 @@ def test_facts_that_cannot_be_stored_are_refused(
         archive.write_published("s", "b", [given("boolq", "a", 0.5)], facts)
     assert archive.batches() == ()
     assert archive.check() == []
+
+
+FACTS = BatchFacts(
+    "lm-evaluation-harness",
+    (
+        ScenarioFacts("boolq", "BoolQ", main_metric="acc"),
+        ScenarioFacts("piqa", "PIQA", main_metric="acc"),
+    ),
+    (ACC, LOSS),
+    (ModelCard("a/x-1b", num_parameters=10**9), ModelCard("b/y")),
+)
+
+
+def results(archive: Archive, cache: Path | None = None, **site: Any) -> Results:
+    return Results(archive, SiteConfig(**site), cache)
+
+
+def board(archive: Archive, **site: Any) -> dict[str, tuple[Cell, ...]]:
+    """Return the cells of the leaderboard of everything, by model and variant."""
+    with results(archive, **site) as found:
+        rows = found.leaderboard("all").rows
+    return {" ".join(filter(None, (r.card.name, r.variant))): r.cells for r in rows}
+
+
+def test_models_and_scenarios_without_any_run_make_a_leaderboard(
+    archive: Archive,
+) -> None:
+    rows = [
+        given("boolq", "a/x-1b", 0.6, stderr=0.01),
+        given("boolq", "b/y", 0.5, stderr=0.02, n_scored=11, n_asked=11),
+        given("piqa", "a/x-1b", 0.7),
+        given("piqa", "a/x-1b", 3.0, metric="loss"),
+    ]
+    archive.write_published("s", "lm_eval", rows, FACTS)
+    with results(archive) as found:
+        shown = found.leaderboard("all")
+        assert [c.scenario.title for c in shown.columns] == ["BoolQ", "PIQA"]
+        assert [(r.card.name, r.win_rate) for r in shown.rows] == [
+            ("a/x-1b", 1.0),
+            ("b/y", 0.0),
+        ]
+        best, other = (r.cells[0] for r in shown.rows)
+        assert (best.value, best.heat, best.best, best.origin) == (
+            0.6,
+            8,
+            True,
+            "reported",
+        )
+        assert best.run_id == ""
+        assert best.source
+        # a normal interval where the number of instances is not told, else Student's
+        assert best.ci_high == pytest.approx(0.6 + 1.959964 * 0.01)
+        assert other.ci_high == pytest.approx(0.5 + 2.228139 * 0.02)
+        assert shown.rows[0].cells[1].ci_low is None  # nothing is known: no interval
+        assert shown.rows[1].cells[1].missing == "not run"
+        assert [m.card.num_parameters for m in found.models()] == [10**9, None]
+        page = found.scenario("piqa")
+        assert [c.metric.name for c in page.columns] == ["acc", "loss"]
+        assert [c.value for c in page.rows[0].cells] == [0.7, 3.0]
+        assert page.runs == ()
+        model = found.model("a/x-1b")
+        assert [(r.cell.value, r.rank, r.of) for r in model.results] == [
+            (0.6, 1, 2),
+            (0.7, 1, 1),
+        ]
+        assert found.overview().n_models == 2
+        assert found.overview().n_runs == 0
+
+
+def test_shares_do_not_leave_their_range_and_others_do(archive: Archive) -> None:
+    rows = [
+        given("boolq", "a", 0.999, stderr=0.01),
+        given("boolq", "a", 0.999, metric="loss", stderr=0.01),
+        given("piqa", "a", 0.5, ci_low=0.1, ci_high=0.6, stderr=0.01),
+    ]
+    archive.write_published("s", "b", rows, FACTS)
+    with results(archive) as found:
+        cells = found.scenario("boolq").rows[0].cells
+        piqa = found.scenario("piqa").rows[0].cells[0]
+    assert cells[0].ci_high == 1.0
+    assert cells[1].ci_high == pytest.approx(1.0186, abs=1e-4)
+    assert (piqa.ci_low, piqa.ci_high) == (0.1, 0.6)  # the source's own word
+
+
+def test_a_run_goes_before_what_a_source_says(archive: Archive) -> None:
+    run_id = make_run(archive, "boolq", "a", [1, 0, 1])
+    failed = make_run(archive, "boolq", "c", ["failed"] * 3)
+    rows = [
+        given("boolq", model, 0.9, metric="exact_match") for model in ("a", "b", "c")
+    ]
+    archive.write_published("s", "b", rows)
+    cells = board(archive)
+    ran, reported, other = (cells[m][0] for m in ("a", "b", "c"))
+    assert (ran.run_id, ran.source, ran.more_sources) == (run_id, "", 1)
+    assert ran.value == pytest.approx(2 / 3)
+    assert (reported.run_id, reported.value, reported.origin) == ("", 0.9, "reported")
+    # a run that failed has no value to give: the reported one stands, and leads to it
+    assert (other.value, other.other_runs, bool(other.source)) == (0.9, (failed,), True)
+
+
+def test_a_split_that_is_not_told_is_the_main_one(archive: Archive) -> None:
+    make_run(archive, "boolq", "a", [1, 0, 1])  # on the split test
+    rows = [
+        given("boolq", "b", 0.5, metric="exact_match"),
+        given("boolq", "c", 0.4, metric="exact_match", split="test"),
+        given("boolq", "d", 0.3, metric="exact_match", split="valid"),
+    ]
+    archive.write_published("s", "b", rows)
+    cells = board(archive)
+    assert [cells[m][0].value for m in "bcd"] == [0.5, 0.4, None]
+    assert cells["d"][0].missing == "not reported"
+
+
+def test_the_last_checkpoint_fills_a_models_cell(archive: Archive) -> None:
+    steps = [0, 512, 143000, 9000]
+    rows = [
+        given("boolq", "a", n / 10, settings={"revision": f"step{s}"}, file=f"{s}.json")
+        for n, s in enumerate(steps)
+    ]
+    archive.write_published("s", "b", rows, FACTS)
+    (cell,) = board(archive)["a"]
+    assert (cell.value, cell.more_sources) == (0.2, 3)
+    by_revision = board(archive, rows="revision")
+    assert {name: c.value for name, (c,) in by_revision.items()} == {
+        f"a step{s}": n / 10 for n, s in enumerate(steps)
+    }
+    assert {c.more_sources for (c,) in by_revision.values()} == {0}
+    with results(archive, rows="revision") as found:
+        assert [r.variant for r in found.scenario("boolq").rows] == [
+            "step9000",
+            "step143000",
+            "step512",
+            "step0",
+        ]
+        assert [m.card.name for m in found.models()] == ["a"]
+        assert found.model("a").results[0].cell.value == 0.2
+
+
+def test_models_are_compared_as_most_of_them_were_asked(archive: Archive) -> None:
+    def asked(model: str, shots: int, value: float) -> PublishedStat:
+        file = f"{model}-{shots}.json"
+        return given("boolq", model, value, settings={"num_fewshot": shots}, file=file)
+
+    rows = [
+        asked("a", 0, 0.1),
+        asked("a", 5, 0.2),
+        asked("b", 0, 0.3),
+        asked("c", 0, 0.4),
+        asked("c", 5, 0.5),
+        asked("d", 5, 0.6),
+        asked("e", 0, 0.7),
+    ]
+    archive.write_published("s", "b", rows, FACTS)
+    assert {m: c.value for m, (c,) in board(archive).items()} == {
+        "a": 0.1,
+        "b": 0.3,
+        "c": 0.4,
+        "d": 0.6,
+        "e": 0.7,
+    }
+    both = board(archive, rows=["revision", "num_fewshot"])
+    assert both["a zero-shot"][0].value == 0.1
+    assert both["a 5-shot"][0].value == 0.2
+
+
+def test_runs_of_several_revisions_take_part(archive: Archive) -> None:
+    for step, right in ((1000, 1), (2000, 2)):
+        make_run(
+            archive, "boolq", "a", [1] * right + [0] * (3 - right),
+            origin=f"native:{step}", revision=f"step{step}",
+        )  # fmt: skip
+    (cell,) = board(archive)["a"]
+    assert cell.value == pytest.approx(2 / 3)
+    assert len(cell.other_runs) == 1
+    rows = board(archive, rows="revision")
+    assert {name: round(c.value or 0, 3) for name, (c,) in rows.items()} == {
+        "a step1000": 0.333,
+        "a step2000": 0.667,
+    }
+    with results(archive, rows="revision") as found:
+        assert [r.variant for r in found.scenario("boolq").rows] == [
+            "step2000",
+            "step1000",
+        ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "step"),
+    [
+        ({"revision": "step143000"}, 143000),
+        ({"revision": "global_step_25"}, 25),
+        ({"revision": "checkpoint-500"}, 500),
+        ({"revision": "iter_0005000"}, 5000),
+        ({"revision": "stage1-step1000-tokens3B"}, 1000),
+        ({"revision": "main", "step": 7}, 7),
+        ({"revision": "main"}, math.inf),
+        ({"revision": "footstep12"}, math.inf),
+        ({"revision": "step12b"}, math.inf),
+        ({"revision": 12}, math.inf),
+        ({"step": True}, math.inf),
+        ({}, math.inf),
+    ],
+)
+def test_steps_are_read_from_what_checkpoints_are_called(
+    settings: dict[str, object], step: float
+) -> None:
+    assert variants.step_of(settings) == step
+
+
+def test_bands_take_a_sources_standard_error_into_account(archive: Archive) -> None:
+    names = [f"s{i}" for i in range(4)]
+    facts = BatchFacts(
+        "", tuple(ScenarioFacts(n, main_metric="acc") for n in names), (ACC,)
+    )
+    values = {"a": 0.60, "b": 0.59, "c": 0.3}
+    for stderr, bands in ((0.02, [1, 1, 2]), (0.0001, [1, 2, 3])):
+        rows = [
+            given(name, model, value, stderr=stderr)
+            for name in names
+            for model, value in values.items()
+        ]
+        archive.write_published("s", "b", rows, facts)
+        with results(archive) as found:
+            shown = found.leaderboard("all").rows
+        assert [(r.card.name, r.band) for r in shown] == list(
+            zip("abc", bands, strict=True)
+        )
+
+
+def test_the_draws_of_a_source_are_normal_and_always_the_same() -> None:
+    first, second = (statistics.normal(seed, 0.5, 0.1) for seed in "ab")
+    assert first.mean() == pytest.approx(0.5)
+    assert first.std() == pytest.approx(0.1, rel=0.01)
+    assert abs(np.corrcoef(first, second)[0, 1]) < 0.1
+    assert (statistics.normal("a", 0.5, 0.1) == first).all()
+
+
+def test_a_changed_batch_is_read_anew_and_a_removed_one_is_gone(
+    archive: Archive, tmp_path: Path
+) -> None:
+    cache = tmp_path / "cache.duckdb"
+
+    def values() -> list[float | None]:
+        with results(archive, cache) as found:
+            return [r.cells[0].value for r in found.scenario("boolq").rows]
+
+    archive.write_published("s", "b", [given("boolq", "a", 0.5)], FACTS)
+    assert values() == [0.5]
+    assert values() == [0.5]
+    archive.write_published("s", "c", [given("boolq", "b", 0.4)], FACTS)
+    archive.write_published("s", "b", [given("boolq", "a", 0.6)], FACTS)
+    assert values() == [0.6, 0.4]
+    Path(archive.published_file(archive.batches()[0])).unlink()
+    archive.reindex()
+    assert values() == [0.4]
+
+
+def test_without_facts_there_are_names_and_no_direction(archive: Archive) -> None:
+    rows = [given("boolq", model, 0.5, metric="some_score") for model in "ab"]
+    archive.write_published("s", "b", rows)
+    with results(archive) as found:
+        shown = found.leaderboard("all")
+        assert shown.columns[0].scenario.name == "boolq"
+        assert shown.columns[0].metric.title == "some score"
+        assert [r.win_rate for r in shown.rows] == [None, None]
+        assert {r.cells[0].heat for r in shown.rows} == {-1}
+
+
+def test_a_columns_mean_takes_reported_values_too(archive: Archive) -> None:
+    rows = [
+        given(scenario, "a", value, stderr=0.01)
+        for scenario, value in (("mmlu:subject=x", 0.2), ("mmlu:subject=y", 0.4))
+    ]
+    facts = BatchFacts(
+        "",
+        tuple(ScenarioFacts(r.scenario, main_metric="acc") for r in rows),
+        (ACC,),
+    )
+    archive.write_published("s", "b", rows, facts)
+    combined = {"mmlu": GroupConfig("MMLU", scenarios=("mmlu",), combine=True)}
+    with results(archive, groups=combined) as found:
+        (row,) = found.leaderboard("mmlu").rows
+    (cell,) = row.cells
+    assert (cell.value, cell.held, cell.of) == (pytest.approx(0.3), 2, 2)
+    assert cell.ci_high == pytest.approx(0.3 + 1.96 * 0.01 / 2**0.5, abs=1e-5)
+    assert cell.origin == "reported"

@@ -33,6 +33,8 @@ class SiteConfig(Record, frozen=True):
 
     Without `text_search` no index of what instances and completions say is written.
     `allow_secrets` holds fingerprints of keys that may stand on pages (docs/publishing.md).
+    `rows` says what has a row of its own in tables: each model; or each of its revisions, or
+    of its values of these settings.
     """
 
     title: str = "helmsite"
@@ -45,6 +47,14 @@ class SiteConfig(Record, frozen=True):
     size_budget_mb: int = 800
     text_search: bool = True
     allow_secrets: tuple[str, ...] = ()
+    rows: str | tuple[str, ...] = "model"
+
+    @property
+    def row_settings(self) -> tuple[str, ...]:
+        """The settings that make rows besides the model."""
+        if isinstance(self.rows, str):
+            return () if self.rows == "model" else (self.rows,)
+        return tuple(name for name in self.rows if name != "model")
 
 
 class Project(Record, frozen=True):

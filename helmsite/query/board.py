@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,7 @@ from helmsite.query.rows import Cell, Column, LeaderboardRow
 from helmsite.query.sql import query
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     import duckdb
     from numpy.typing import NDArray
@@ -36,8 +36,9 @@ class Found(NamedTuple):
     """One row of cells.sql."""
 
     place: int
-    model: str
+    line: str
     chosen: str
+    is_published: bool
     is_held: bool
     value: float | None
     origin: str | None
@@ -48,13 +49,19 @@ class Found(NamedTuple):
     n_asked: int | None
     missing: str | None
     others: list[str]
+    more_sources: int
 
     def cell(self, column: Column) -> Cell:
         """Return the cell, without its place among the others of its column."""
-        if self.is_held:
-            reason = HOLES.get(self.missing or "", "not measurable")
+        reason: Hole
+        if self.is_held and self.missing:
+            reason = HOLES.get(self.missing, "not measurable")
+        elif self.is_published:
+            reason = "not reported"
+        elif column.perturbation in WORST and not self.is_held:
+            reason = "not asked"
         else:
-            reason = "not asked" if column.perturbation in WORST else "not measurable"
+            reason = "not measurable"
         return Cell(
             value=self.value,
             ci_low=self.ci_low,
@@ -62,39 +69,42 @@ class Found(NamedTuple):
             n_scored=self.n_scored or 0,
             n_asked=self.n_asked or 0,
             missing="" if self.value is not None else reason,
-            run_id=self.chosen,
+            run_id="" if self.is_published else self.chosen,
             other_runs=tuple(self.others),
             origin=self.origin or "computed",
             scorer=self.scorer or "",
+            source=self.chosen if self.is_published else "",
+            more_sources=self.more_sources,
         )
 
 
+By = Literal["line", "model", "run"]
 Lines = dict[str, list[Cell]]
 Members = dict[str, list[list[Cell]]]
-"""By model, and per column, the cells of the scenarios that it stands for."""
+"""By line, and per column, the cells of the scenarios that it stands for."""
 
 
 def tables(
     connection: duckdb.DuckDBPyConnection,
     wanted: Mapping[str, Sequence[Column]],
-    *,
-    by_run: bool = False,
+    by: By,
+    sources: Collection[str] = (),
 ) -> dict[str, Lines]:
     """Return the lines of several tables at once, by the names that `wanted` gives them.
 
     A line is a model's cells, one per column, not yet compared with those of others;
-    models with any run of the columns' scenarios are there, by name. With `by_run`, each
-    run is a line by its id, as if it were a model of its own.
+    lines with anything about the columns' scenarios are there, by name. By run, each
+    run is a line by its id, as if it were a model of its own, and so are these sources.
     """
-    found = _members(connection, wanted, by_run=by_run)
+    found = _members(connection, wanted, by, sources)
     return {name: _joined(lines) for name, lines in found.items()}
 
 
 def _members(
     connection: duckdb.DuckDBPyConnection,
     wanted: Mapping[str, Sequence[Column]],
-    *,
-    by_run: bool = False,
+    by: By,
+    sources: Collection[str] = (),
 ) -> dict[str, Members]:
     flat = [
         (name, place, part, head, column)
@@ -108,12 +118,14 @@ def _members(
         return found
     heads = [head for *_, head, _ in flat]
     connection.register("wanted", _wanted([column for *_, column in flat], heads))
-    rows = connection.execute(query("cells"), {"by_run": by_run}).fetchall()
+    shown = {"run_id": pa.array(sorted(sources), pa.string())}
+    connection.register("shown", pa.table(shown))
+    rows = connection.execute(query("cells"), {"by": by}).fetchall()
     for row in map(Found._make, rows):
         name, place, part, _, column = flat[row.place]
-        if row.model not in found[name]:
-            found[name][row.model] = [[Cell()] * len(c.parts) for c in wanted[name]]
-        found[name][row.model][place][part] = row.cell(column)
+        if row.line not in found[name]:
+            found[name][row.line] = [[Cell()] * len(c.parts) for c in wanted[name]]
+        found[name][row.line][place][part] = row.cell(column)
     return {name: dict(sorted(lines.items())) for name, lines in found.items()}
 
 
@@ -159,12 +171,13 @@ def rows(
     index: Index,
     columns: Sequence[Column],
     outcomes: Outcomes | None,
+    by: By = "line",
 ) -> tuple[LeaderboardRow, ...]:
     """Return a table's lines: best win rate first, those without one last, by name.
 
     With `outcomes`, models get rank bands.
     """
-    members = _members(connection, {"": columns})[""]
+    members = _members(connection, {"": columns}, by)[""]
     lines = _joined(members)
     compare(lines.values(), columns)
     values = list(members.values())
@@ -179,14 +192,15 @@ def rows(
         bands = ranking.bands([rate for rate, _ in rates], won)
     found = [
         LeaderboardRow(
-            card=index.cards[model],
+            card=index.cards[index.lines[name].model],
             cells=tuple(line),
             win_rate=rate,
             win_rate_columns=count,
             coverage=sum(c.value is not None for c in line) / len(columns),
             band=band,
+            variant=index.lines[name].variant if by == "line" else "",
         )
-        for (model, line), (rate, count), band in zip(
+        for (name, line), (rate, count), band in zip(
             lines.items(), rates, bands, strict=True
         )
     ]
@@ -205,43 +219,46 @@ def scenario_rows(
     Args:
         index: what the manifests say.
         columns: those that the scenario offers.
-        chosen: each model's cell of the first column.
-        runs: each run's cells.
+        chosen: each line's cell of the first column.
+        runs: the cells of each run, and of each source that fills one of `chosen`.
     """
-    own = {model: runs[main.run_id] for model, main in chosen.items()}
-    by_model: dict[str, Lines] = {model: {} for model in chosen}
+    own = {name: runs[main.run_id or main.source] for name, main in chosen.items()}
+    by_line: dict[str, Lines] = {name: {} for name in chosen}
     for run_id, line in runs.items():
-        by_model[index.manifests[run_id].spec.model.name][run_id] = line
+        if run_id in index.line_of:
+            by_line[index.line_of[run_id]][run_id] = line
     kept = [
         place
         for place in range(len(columns))
         if place == 0 or any(line[place].value is not None for line in own.values())
     ]
     lines = {
-        model: [
+        name: [
             structs.replace(
                 line[place],
-                other_runs=_others(chosen[model], by_model[model], place),
+                other_runs=_others(chosen[name], by_line[name], place),
+                more_sources=0 if place else chosen[name].more_sources,
             )
             for place in kept
         ]
-        for model, line in own.items()
+        for name, line in own.items()
     }
     shown = tuple(columns[place] for place in kept)
     compare(lines.values(), shown)
 
-    def order(model: str) -> tuple[bool, float, str]:
-        value = lines[model][0].value
+    def order(name: str) -> tuple[bool, float, str]:
+        value = lines[name][0].value
         sign = 1 if columns[0].metric.higher_is_better is False else -1
-        return value is None, sign * ranking.rounded(value or 0.0), model
+        return value is None, sign * ranking.rounded(value or 0.0), name
 
     return shown, tuple(
         LeaderboardRow(
-            card=index.cards[model],
-            cells=tuple(lines[model]),
-            coverage=sum(c.value is not None for c in lines[model]) / len(shown),
+            card=index.cards[index.lines[name].model],
+            cells=tuple(lines[name]),
+            coverage=sum(c.value is not None for c in lines[name]) / len(shown),
+            variant=index.lines[name].variant,
         )
-        for model in sorted(lines, key=order)
+        for name in sorted(lines, key=order)
     )
 
 
@@ -255,9 +272,9 @@ def _others(main: Cell, runs: Lines, place: int) -> tuple[str, ...]:
     )
 
 
-def _order(row: LeaderboardRow) -> tuple[float, int, str]:
+def _order(row: LeaderboardRow) -> tuple[float, int, str, str]:
     rate = -1.0 if row.win_rate is None else ranking.rounded(row.win_rate)
-    return -rate, row.band, row.card.name
+    return -rate, row.band, row.card.name, row.variant
 
 
 Values = tuple[list[int], "NDArray[np.float64]", bool | None]
@@ -289,7 +306,24 @@ def _drawn(
     if direction is None or len(present) < 2:
         return present, found, direction  # it counts for nothing
     for part, member in enumerate(column.parts):
-        has = np.flatnonzero(~np.isnan(values[part]))
-        runs = [lines[present[m]][place][part].run_id for m in has]
-        found[part][:, has] = outcomes.draws(member, runs, values[part][has])
+        cells = [lines[m][place][part] for m in present]
+        has = [m for m, cell in enumerate(cells) if cell.value is not None]
+        ran = [m for m in has if cells[m].run_id]
+        runs = [cells[m].run_id for m in ran]
+        found[part][:, ran] = outcomes.draws(member, runs, values[part][ran])
+        for m in set(has) - set(ran):
+            found[part][:, m] = _normal(member, cells[m])
     return present, found, direction
+
+
+def _normal(column: Column, cell: Cell) -> NDArray[np.float64]:
+    """Return a number of which an interval is known alone, in each resample.
+
+    It varies independently of all others: which instances models share is not known.
+    """
+    value = cell.value or 0.0
+    if cell.ci_low is None or cell.ci_high is None:
+        return np.full(statistics.RESAMPLES, value)
+    reach = max(value - cell.ci_low, cell.ci_high - value)
+    seed = f"{column.scenario.name}\0{column.metric.name}\0{cell.source}"
+    return statistics.normal(seed, value, reach / statistics.Z)

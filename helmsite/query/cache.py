@@ -11,6 +11,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from helmsite.query import published
 from helmsite.query.sql import query
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from helmsite.archive import Archive
     from helmsite.schema import Manifest
 
-FORMAT = "1"
+FORMAT = "2"
 BATCH = 64
 SAFE: dict[str, str | bool | int | float | list[str]] = {
     "threads": 1,
@@ -41,9 +42,9 @@ class _HeldError(Exception):
 
 
 def open_cache(archive: Archive, path: Path | None) -> duckdb.DuckDBPyConnection:
-    """Return a connection whose tables hold the aggregates of every run of the archive.
+    """Return a connection whose tables hold the aggregates of everything in the archive.
 
-    Only runs whose manifest is new or changed are read. A file that is damaged anywhere
+    Only runs whose manifest is new or changed are read, and batches of published results. A file that is damaged anywhere
     or of another format is made anew; one that another process holds, or a folder that
     cannot be written, leads to a cache in memory.
     """
@@ -133,6 +134,7 @@ def _filled(
         for start in range(0, len(fresh), BATCH):
             ids = [m.run_id for m in fresh[start : start + BATCH]]
             _add(connection, archive, {run_id: current[run_id] for run_id in ids})
+        published.fill(connection, archive)
         connection.commit()
     except BaseException:
         connection.close()

@@ -17,3 +17,13 @@ CREATE TABLE IF NOT EXISTS stat (
 CREATE TABLE IF NOT EXISTS drawn (
     run_id VARCHAR, metric VARCHAR, split VARCHAR, draws BLOB
 );
+-- Results that came without instances: their batches, and the rows across trials.
+CREATE TABLE IF NOT EXISTS batch (path VARCHAR, digest VARCHAR);
+CREATE TABLE IF NOT EXISTS published (
+    path VARCHAR, scenario VARCHAR, model VARCHAR, settings VARCHAR,
+    source_file VARCHAR, source_sha256 VARCHAR,
+    metric VARCHAR, scorer VARCHAR, split VARCHAR, sub_split VARCHAR,
+    perturbation VARCHAR, computed_on VARCHAR,
+    value DOUBLE, stderr DOUBLE, ci_low DOUBLE, ci_high DOUBLE,
+    n_scored INTEGER, n_asked INTEGER, missing VARCHAR
+);

@@ -1,9 +1,13 @@
--- Which aggregates the runs of a scenario hold, whether any of them has a value, and on
--- how many observations it rests at most.
-SELECT
-    scenario, metric, split, perturbation, computed_on,
-    max(n_asked) AS n_asked, bool_or(value IS NOT NULL) AS has_value
-FROM stat JOIN entry USING (run_id)
-WHERE sub_split = ''
+-- Which aggregates a scenario's runs and results without instances hold, and whether any of
+-- them has a value.
+SELECT scenario, metric, split, perturbation, computed_on,
+    bool_or(value IS NOT NULL) AS has_value
+FROM (
+    SELECT run_id, metric, split, perturbation, computed_on, value
+    FROM stat WHERE sub_split = ''
+    UNION ALL
+    SELECT run_id, metric, split, perturbation, computed_on, value
+    FROM reported WHERE sub_split = ''
+) JOIN entry USING (run_id)
 GROUP BY scenario, metric, split, perturbation, computed_on
 ORDER BY ALL;

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from helmsite.config import informed
 from helmsite.errors import ConfigError, suggest
-from helmsite.query import grouping, joint
+from helmsite.query import entries, grouping, joint, published, variants
 from helmsite.query.rows import Column
 from helmsite.query.sql import query
 from helmsite.schema import MetricFacts
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
+    from helmsite.archive import Batch, BatchFacts
     from helmsite.config import SiteConfig
     from helmsite.query.rows import Group
     from helmsite.schema import Contamination, Manifest, ModelCard, ScenarioFacts
@@ -62,10 +63,14 @@ def base_name(scenario: str) -> str:
 class Index:
     """The runs by scenario and model, with the newest run's word on each.
 
+    What no run tells of is as results without instances tell it.
+
     Args:
-        connection: the cache; a table `entry` is added to it.
+        connection: the cache; the tables `entry` and `reported` are added to it.
         manifests: every run, sorted by run_id.
-        site: groups, pinned methods, and what became known of models since their runs.
+        site: groups, pinned methods, what makes a table's rows, and what became known of
+            models since their runs.
+        batches: those of results without instances, with what is known of each.
     """
 
     def __init__(
@@ -73,6 +78,7 @@ class Index:
         connection: duckdb.DuckDBPyConnection,
         manifests: Sequence[Manifest],
         site: SiteConfig,
+        batches: Sequence[tuple[Batch, BatchFacts]] = (),
     ) -> None:
         self.site = site
         self.manifests = {m.run_id: m for m in manifests}
@@ -86,35 +92,58 @@ class Index:
             known = self.metrics.setdefault(name, {})
             for facts in m.metrics:
                 known.setdefault(facts.name, facts)
+        self.sources = published.sources(connection, batches)
+        for told in published.said(connection, batches):
+            self.scenarios.setdefault(told.scenario.name, told.scenario)
+            for card in told.cards:
+                self.cards.setdefault(card.name, card)
+            known = self.metrics.setdefault(told.scenario.name, {})
+            for facts in told.metrics:
+                known.setdefault(facts.name, facts)
         self.scenarios = dict(sorted(self.scenarios.items(), key=_by_title))
         self.cards = {
             name: _told(informed(card), site.contamination.get(name, ()))
             for name, card in sorted(self.cards.items())
         }
-        connection.register("entry", self._entries())
+        connection.register("run_entry", self._entries())
+        self.splits = self._splits(connection)
+        entries.register(connection, batches, self.sources, self.splits, site)
+        self.lines = entries.lines(connection)
+        self.line_of = entries.line_of(connection)
         rows = connection.execute(query("held")).fetchall()
         self._held = {Held(*row[:5]) for row in rows if row[-1]}
+
+    def _splits(self, connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
+        """Return each scenario's main split, or that with most observations."""
         sizes: dict[str, dict[str, int]] = {name: {} for name in self.scenarios}
-        for scenario, _, split, _, _, n_asked, _ in rows:
-            before = sizes[scenario].get(split, 0)
-            sizes[scenario][split] = max(n_asked, before)
-        self.splits = {
+        for scenario, split, n_asked in connection.execute(query("sizes")).fetchall():
+            sizes[scenario][split] = n_asked
+        for own in sizes.values():
+            if len(own) > 1:
+                own.pop("", None)  # a source that does not tell means the main one
+        return {
             name: facts.split(sizes[name]) for name, facts in self.scenarios.items()
         }
 
     def _entries(self) -> pa.Table:
         rows = list(self.manifests.values())
+        told = [variants.settings_of(m) for m in rows]
         texts = {
             "run_id": [m.run_id for m in rows],
             "scenario": [m.scenario.name for m in rows],
             "model": [m.spec.model.name for m in rows],
+            "variant": [variants.label(s, self.site.row_settings) for s in told],
         }
         pinned = [m.spec.adapter.method == self._pinned(m.scenario.name) for m in rows]
+        numbers = {
+            "newest": [newest(m) for m in rows],
+            "step": [variants.step_of(s) for s in told],
+        }
         return pa.table(
             {
                 **{name: pa.array(c, pa.string()) for name, c in texts.items()},
                 "pinned": pa.array(pinned, pa.bool_()),
-                "newest": pa.array([newest(m) for m in rows], pa.float64()),
+                **{name: pa.array(c, pa.float64()) for name, c in numbers.items()},
             }
         )
 

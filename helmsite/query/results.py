@@ -51,7 +51,8 @@ class Results:
     def __init__(self, archive: Archive, site: SiteConfig, cache: Path | None) -> None:
         self._archive = archive
         self._connection = open_cache(archive, cache)
-        self._index = Index(self._connection, archive.manifests(), site)
+        batches = [(b, archive.published_facts(b)) for b in archive.batches()]
+        self._index = Index(self._connection, archive.manifests(), site, batches)
         self._outcomes = Outcomes(self._connection, archive)
         self._summaries = Summaries(self._connection, self._index)
 

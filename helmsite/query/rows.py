@@ -22,7 +22,7 @@ from helmsite.schema import (
     Stat,
 )
 
-Hole = Literal["", "not run", "not measurable", "failed", "not asked"]
+Hole = Literal["", "not run", "not reported", "not measurable", "failed", "not asked"]
 
 
 class Cell(Record, frozen=True):
@@ -33,7 +33,9 @@ class Cell(Record, frozen=True):
     runs that could have filled the cell and were not chosen. `origin` is 'reported' for a
     number that its source computed. `scorer` names who or what judged, if it was not the
     metric alone. In a column of several scenarios `value` is the mean over `held` `of`
-    them, and no single run fills the cell.
+    them, and no single run fills the cell. `source` names what fills a cell that no run
+    fills, of results that came without instances: the key of a SourceFile, a hyphen and
+    what tells it from others of that file; `more_sources` more could have filled it.
     """
 
     value: float | None = None
@@ -50,6 +52,13 @@ class Cell(Record, frozen=True):
     scorer: str = ""
     held: int = 0
     of: int = 0
+    source: str = ""
+    more_sources: int = 0
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether a run or another result says something of the cell, be it a reason."""
+        return bool(self.run_id or self.source)
 
     @property
     def is_whole(self) -> bool:
@@ -84,7 +93,8 @@ class LeaderboardRow(Record, frozen=True):
 
     `win_rate_columns` counts the columns that it rests on. `coverage` is the share of
     the table's columns that have a value. `band` numbers the rank band: models of one
-    band cannot be told apart from its first (0 = not banded).
+    band cannot be told apart from its first (0 = not banded). `variant` tells the line
+    from others of its model: its checkpoint, how it was asked.
     """
 
     card: ModelCard
@@ -93,6 +103,25 @@ class LeaderboardRow(Record, frozen=True):
     win_rate_columns: int = 0
     coverage: float = 0.0
     band: int = 0
+    variant: str = ""
+
+
+class SourceFile(Record, frozen=True):
+    """A file of results that came without instances, with how much it says.
+
+    `key` is the same in every archive that holds it in a batch of this suite and name.
+    """
+
+    key: str
+    suite: str
+    batch: str
+    file: str
+    sha256: str = ""
+    tool: str = ""
+    version: str = ""
+    n_values: int = 0
+    n_scenarios: int = 0
+    models: tuple[str, ...] = ()
 
 
 class Leaderboard(Record, frozen=True):

@@ -131,6 +131,24 @@ def weights(scenario: str, instance_ids: Sequence[str]) -> NDArray[np.uint8]:
     return found
 
 
+@lru_cache(maxsize=1)
+def _normal_steps() -> NDArray[np.float64]:
+    """Return the quantiles of the normal distribution in the middle of each resample's share."""
+    shares = [(i + 0.5) / RESAMPLES for i in range(RESAMPLES)]
+    return np.array([NORMAL.inv_cdf(share) for share in shares])
+
+
+def normal(seed: str, mean: float, stderr: float) -> NDArray[np.float64]:
+    """Return a normally distributed number for each resample, the same for the same seed.
+
+    Of two seeds, the numbers vary independently: the quantiles are the same, in an order
+    read off SHAKE-128 of the seed.
+    """
+    drawn = hashlib.shake_128(seed.encode("utf-8", "surrogatepass"))
+    order = np.frombuffer(drawn.digest(8 * RESAMPLES), dtype="<u8")
+    return mean + stderr * _normal_steps()[np.argsort(order, kind="stable")]
+
+
 def resampled_sums(
     counts: NDArray[np.uint8], columns: NDArray[np.float64]
 ) -> NDArray[np.float64]:

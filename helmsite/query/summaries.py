@@ -59,7 +59,9 @@ class Summaries:
     @cached_property
     def everything(self) -> tuple[LeaderboardRow, ...]:
         """Every scenario's main number for every model."""
-        return board.rows(self._connection, self._index, self.main_columns, None)
+        return board.rows(
+            self._connection, self._index, self.main_columns, None, "model"
+        )
 
     def main_cells(self, scenario: str) -> dict[str, Cell]:
         """Return each model's main number on a scenario, without a run for some."""
@@ -67,6 +69,14 @@ class Summaries:
         if place is None:
             return {}
         return {row.card.name: row.cells[place] for row in self.everything}
+
+    @cached_property
+    def main_lines(self) -> board.Lines:
+        """Every scenario's main number for every line of a table."""
+        if not self._index.site.row_settings:
+            return {row.card.name: list(row.cells) for row in self.everything}
+        wanted = {"": self.main_columns}
+        return board.tables(self._connection, wanted, "line")[""]
 
     @cached_property
     def lines(self) -> dict[str, int]:
@@ -93,8 +103,10 @@ class Summaries:
 
     @cached_property
     def by_run(self) -> dict[str, board.Lines]:
-        """Every number of every run, scenario by scenario."""
-        return board.tables(self._connection, self.offered, by_run=True)
+        """Every number of every run, and of results that fill a line, by scenario."""
+        cells = (cell for line in self.main_lines.values() for cell in line)
+        sources = {cell.source for cell in cells} - {""}
+        return board.tables(self._connection, self.offered, "run", sources)
 
     @cached_property
     def parts(self) -> dict[str, list[parts.Found]]:
@@ -109,7 +121,11 @@ class Summaries:
         """The main number of every run, also of those that fill no cell."""
         found: dict[str, Cell] = {}
         for name, runs in self.by_run.items():
-            lines = {run_id: line[:1] for run_id, line in runs.items()}
+            lines = {
+                run_id: line[:1]
+                for run_id, line in runs.items()
+                if run_id in self._index.manifests
+            }
             board.compare(lines.values(), self.offered[name][:1])
             found |= {run_id: line[0] for run_id, line in lines.items()}
         return found
@@ -118,8 +134,12 @@ class Summaries:
         self, scenario: str
     ) -> tuple[tuple[Column, ...], tuple[LeaderboardRow, ...]]:
         """Return a scenario's columns and lines; all numbers of a line are of one run."""
-        mains = self.main_cells(scenario)
-        chosen = {model: cell for model, cell in mains.items() if cell.run_id}
+        place = self.main_places.get(scenario)
+        chosen = {
+            name: line[place]
+            for name, line in self.main_lines.items()
+            if place is not None and line[place].is_filled
+        }
         runs = self.by_run[scenario]
         return board.scenario_rows(self._index, self.offered[scenario], chosen, runs)
 
@@ -134,7 +154,7 @@ class Summaries:
             for column, cell, ranks in zip(
                 self.main_columns, cells, self.ranks, strict=True
             )
-            if cell.run_id
+            if cell.is_filled
         )
 
     @cached_property
@@ -188,9 +208,10 @@ class Summaries:
             main_metric=metric,
             best=cells.get(best_model, Cell(missing="not measurable")),
             best_model=best_model,
-            n_models=len({run.manifest.spec.model.name for run in runs}),
+            n_models=sum(cell.is_filled for cell in cells.values())
+            or len({run.manifest.spec.model.name for run in runs}),
             n_runs=len(runs),
-            n_instances=max(run.n_instances for run in runs),
+            n_instances=max((run.n_instances for run in runs), default=0),
             groups=tuple(groups),
         )
 
@@ -199,11 +220,16 @@ class Summaries:
         runs = self.of_model[card.name]
         return ModelSummary(
             card=card,
-            n_scenarios=len({run.manifest.scenario.name for run in runs}),
+            n_scenarios=len(self._tried(card.name)),
             n_runs=len(runs),
             win_rate=row.win_rate if row else None,
             win_rate_columns=row.win_rate_columns if row else 0,
         )
+
+    def _tried(self, model: str) -> set[str]:
+        """Return the scenarios that anything is known of a model."""
+        ran = {run.manifest.scenario.name for run in self.of_model[model]}
+        return ran | {r.column.scenario.name for r in self.results(model)}
 
 
 def _by_names(run: RunSummary) -> tuple[str, str, str]:

@@ -37,6 +37,7 @@ FAMILY_TITLES = {
 """Those of HELM's families whose title is not their name in plain words."""
 HOLES = {
     "not run": "this model was not run here",
+    "not reported": "the source does not report it",
     "not measurable": "the metric is not defined for this run",
     "failed": "every request failed",
     "not asked": "the run stopped before any instance was asked",
