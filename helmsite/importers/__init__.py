@@ -38,15 +38,20 @@ __all__ = [
 BUILTIN: dict[str, str] = {
     "helm": "helmsite.importers.helm:IMPORTER",
     "inspect": "helmsite.importers.inspect_log:IMPORTER",
+    "table": "helmsite.importers.table.importer:IMPORTER",
 }
-"""In the order in which they are asked."""
+"""In the order in which they are asked; those of other packages come after them."""
+
+LAST = "table"
+"""It takes what is shaped like a table, whoever wrote it."""
 
 REGISTRY = Registry("importer", BUILTIN)
 
 
 def names() -> tuple[str, ...]:
     """Return the importers' names in the order in which they are asked."""
-    return tuple(dict.fromkeys([*BUILTIN, *REGISTRY.table()]))
+    found = dict.fromkeys([*BUILTIN, *REGISTRY.table()])
+    return (*(n for n in found if n != LAST), *(n for n in found if n == LAST))
 
 
 def load(name: str) -> Importer:

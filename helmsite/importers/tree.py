@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from helmsite.importers.found import Notes
+    from helmsite.importers.table.mapping import Mapping
 
 HEAD = 65_536
+BLANK = b"\xef\xbb\xbf \t\r\n"
 NEVER = {".git", "__pycache__"}
 NOISE = {".DS_Store", "Thumbs.db", ".gitattributes", ".gitignore"}
 _SIGN = re.compile(rb'"((?:[^"\\]|\\.)*)"(\s*:)?|[{}\[\]]', re.DOTALL)
@@ -40,18 +42,21 @@ class Tree:
     Args:
         paths: files and folders.
         notes: is told of files that cannot be taken.
+        mapping: what the columns of tables hold, as the user says.
 
     Raises:
         ConfigError: a path is not there.
     """
 
-    def __init__(self, paths: Sequence[Path], notes: Notes) -> None:
+    def __init__(
+        self, paths: Sequence[Path], notes: Notes, mapping: Mapping | None = None
+    ) -> None:
         missing = [
             f"{path}: no such file or folder." for path in paths if not path.exists()
         ]
         if missing:
             raise ConfigError(missing, "Check the path.")
-        self.notes = notes
+        self.notes, self.mapping = notes, mapping
         self.files: dict[Path, File] = {}
         self._heads: dict[Path, bytes] = {}
         self._claimed: set[Path] = set()
@@ -101,10 +106,18 @@ class Tree:
 
         () for what does not begin like an object. The file need not be valid.
         """
+        return tuple(_keys(self._begin(path)))
+
+    def row_keys(self, path: Path) -> tuple[str, ...]:
+        """Return the keys of the first object of a JSON list, as `keys` does."""
+        rest = self._begin(path).lstrip(BLANK).removeprefix(b"[")
+        return tuple(_keys(rest))
+
+    def _begin(self, path: Path) -> bytes:
         raw = self.head(path)
         with suppress(SourceError):  # cut in a character, or no text at all
             raw = reading.text(raw, "").encode("utf-8", "replace")
-        return tuple(_keys(raw))
+        return raw
 
 
 def _walk(path: Path) -> Iterator[Path]:

@@ -1,0 +1,1 @@
+"""Tables of results whose columns a mapping explains: CSV, JSONL, JSON arrays, Parquet."""

@@ -1,0 +1,174 @@
+"""Tables of results: CSV, JSONL, JSON arrays and Parquet.
+
+What their columns hold is told by a mapping (`mapping`): the user's, a ready one
+that fits, or else by columns with obvious names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import structs
+
+from helmsite.errors import SourceError
+from helmsite.importers.found import Found
+from helmsite.importers.table import files
+from helmsite.importers.table import mapping as mappings
+from helmsite.importers.table.cells import Cells
+from helmsite.importers.table.files import Table
+from helmsite.importers.table.groups import Groups
+from helmsite.importers.table.mapping import Mapping
+from helmsite.importers.table.plan import guessed, planned, skeleton
+from helmsite.importers.table.results import Results
+from helmsite.importers.table.runs import Sorter, runs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from helmsite.importers.found import Aggregates, Imported, Notes
+    from helmsite.importers.tree import File, Tree
+
+WORKBOOK = b"PK\x03\x04"
+MOST_COLUMNS = 12
+
+
+class Tables:
+    """Takes tables; `Tree.mapping` is the mapping that the user gave, if any."""
+
+    title = "Tables"
+
+    def survey(self, tree: Tree, notes: Notes) -> Iterator[Found]:
+        """Claim the tables among the files; skip those whose columns nobody explains."""
+        ready = mappings.ready()
+        for file in tree.open():
+            try:
+                table = _looked(tree, file)
+            except SourceError as error:
+                tree.claim(file.path)
+                notes.skip(file.name, error.why)
+                continue
+            if table is None:
+                continue
+            mapping, why = _chosen(table, tree.mapping, ready, file)
+            if mapping is not None:
+                tree.claim(file.path)
+                yield _found(file, table, mapping, tree.head(file.path))
+            elif why:
+                tree.claim(file.path)
+                notes.skip(file.name, why)
+
+    def read(self, found: Found, notes: Notes) -> Iterator[Imported | Aggregates]:
+        """Yield the runs, or the results without instances, of a table.
+
+        Raises:
+            SourceError: the file cannot be read.
+        """
+        name, path = found.names[0], Path(found.files[0])
+        table = msgspec.convert(found.options["table"], Table)
+        mapping = msgspec.convert(found.options["mapping"], Mapping)
+        plan, problems = planned(mapping, table.columns)
+        if plan is None:
+            raise SourceError(name, "; ".join(problems))
+        if not mapping.encoding and files.legacy(path, table):
+            table = structs.replace(table, encoding=files.LEGACY)
+            why = "not UTF-8: read as Windows-1252; if that is wrong, say `encoding`"
+            notes.problem(SourceError(name, why))
+        cells = Cells(table.decimal, mapping.separator, mapping.missing)
+        rows = files.rows(path, table, name)
+        if plan.rows == "results":
+            results = Results(plan, cells, name, notes)
+            results.take(rows)
+            yield from results.made()
+            return
+        with Groups() as groups:
+            Sorter(plan, cells).sort(rows, groups, notes)
+            yield from runs(plan, cells, groups, found.key, notes)
+
+
+def _looked(tree: Tree, file: File) -> Table | None:
+    head = tree.head(file.path)
+    suffix = file.path.suffix.lower()
+    if head.startswith(WORKBOOK):
+        if suffix in {".xlsx", ".xlsm", ".ods"}:
+            raise SourceError(file.name, "a workbook: save its sheet as CSV")
+        return None
+    table = files.look(file.path, head, tree.mapping)
+    usual = (*files.CSV_NAMES, ".txt")
+    if table and table.form == "csv" and suffix not in usual and not tree.mapping:
+        return None
+    return table
+
+
+def _chosen(
+    table: Table,
+    given: Mapping | None,
+    ready: list[tuple[str, Mapping]],
+    file: File,
+) -> tuple[Mapping | None, str]:
+    """Return the mapping of a table or, if there is none, why; '' if it is no table."""
+    if given is not None:
+        _, problems = planned(given, table.columns)
+        if problems:
+            return None, f"the mapping does not fit: {'; '.join(problems)}"
+        return _filled(given, file), ""
+    for _, each in ready:
+        if each.needs and set(each.needs) <= set(table.columns):
+            return _filled(each, file), ""
+    own = guessed(table.columns)
+    if own is not None and not planned(own, table.columns)[1]:
+        return own, ""
+    return None, _advice(table, file)
+
+
+def _advice(table: Table, file: File) -> str:
+    """Return what to type for a table that nobody explains; '' if it may be none at all."""
+    if table.form == "csv" and file.path.suffix.lower() not in files.CSV_NAMES:
+        return ""
+    listed = ", ".join(table.columns[:MOST_COLUMNS])
+    more = ", ..." if len(table.columns) > MOST_COLUMNS else ""
+    return (
+        f"a table whose columns ({listed}{more}) do not say what they hold; "
+        f"tell it: --map FILE, or {skeleton(table.columns)}"
+    )
+
+
+def _filled(mapping: Mapping, file: File) -> Mapping:
+    """Return a mapping whose constants have the file's name in the place of {stem}."""
+    path = file.path
+    folder = Path(file.name).parent.name or path.parent.name
+    known = {"{stem}": path.stem, "{name}": path.name, "{folder}": folder}
+    constants = dict(mapping.constants)
+    for field, text in mapping.constants.items():
+        written = text
+        for sign, value in known.items():
+            if isinstance(written, str):
+                written = written.replace(sign, value)
+        constants[field] = written
+    return structs.replace(mapping, constants=constants)
+
+
+def _found(file: File, table: Table, mapping: Mapping, head: bytes) -> Found:
+    """Return a find; its first bytes tell it from other files of its name."""
+    constants = mapping.constants
+    options: dict[str, Any] = {
+        "table": msgspec.to_builtins(table),
+        "mapping": msgspec.to_builtins(mapping),
+    }
+    mark = hashlib.sha256(head[:1000]).hexdigest()[:8]
+    return Found(
+        importer="table",
+        key=f"{file.path.name}#{mark}",
+        files=(str(file.path),),
+        names=(file.name,),
+        title=mapping.title or f"{table.form} table",
+        model=str(constants.get("model", "")),
+        scenario=str(constants.get("scenario", "")),
+        when=file.changed,
+        options=options,
+    )
+
+
+IMPORTER = Tables()

@@ -1,0 +1,301 @@
+"""A mapping and a table's columns → where each field stands; a mapping by the columns alone."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from msgspec import structs
+
+from helmsite.errors import suggest
+from helmsite.importers.table.mapping import (
+    ALIKE,
+    EVERY,
+    INSTANCE,
+    Mapping,
+    Measure,
+)
+from helmsite.importers.table.metrics import is_metric
+from helmsite.schema import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+WORDS: dict[str, str] = {
+    "model": "model model_name model_id model_name_or_path modelname generator engine llm system",
+    "revision": "revision checkpoint model_revision step commit",
+    "quantisation": "quantisation quantization precision dtype",
+    "scenario": "scenario task task_name dataset dataset_name benchmark eval evaluation",
+    "suite": "suite suite_name",
+    "metric": "metric metric_name measure",
+    "value": "value metric_value score result",
+    "stderr": "stderr std_err standard_error std_error se sem value_stderr score_stderr",
+    "ci_low": "ci_low ci_lower lower_ci ci_lo lower_bound ci_95_lower lower",
+    "ci_high": "ci_high ci_upper upper_ci ci_hi upper_bound ci_95_upper upper",
+    "n": "n n_total n_samples num_samples num_instances n_instances n_questions sample_size total",
+    "split": "split eval_split",
+    "sub_split": "sub_split subsplit subset",
+    "perturbation": "perturbation",
+    "scorer": "scorer filter judge annotator grader",
+    "id": "id instance_id sample_id example_id question_id prompt_id doc_id task_id qid uid uuid idx",
+    "trial": "trial epoch repeat attempt sample_index repetition",
+    "input": "input question query instruction problem",
+    "prompt": "prompt full_prompt formatted_prompt model_input",
+    "messages": "messages conversation",
+    "completion": "completion output prediction response generation model_output model_answer generated_text generated pred predicted reply model_response",
+    "reasoning": "reasoning reasoning_content thinking chain_of_thought",
+    "reference": "reference references target targets gold golds gold_answer ground_truth expected expected_output correct_answer reference_answer label ideal",
+    "choices": "choices options",
+    "answer": "extracted_answer extracted parsed_answer parsed",
+    "error": "error error_message exception",
+    "finish_reason": "finish_reason stop_reason",
+    "prompt_tokens": "prompt_tokens num_prompt_tokens n_prompt_tokens",
+    "completion_tokens": "completion_tokens num_completion_tokens n_completion_tokens",
+    "duration_s": "duration_s latency_s seconds time_s elapsed_s duration_seconds",
+    "tokens": "tokens completion_token_texts",
+    "token_logprobs": "token_logprobs logprobs",
+    "logprob": "logprob log_prob sum_logprob logprob_sum",
+}
+SETTINGS = {
+    *("shots", "num_fewshot", "n_shot", "k_shot", "fewshot", "few_shot"),
+    *("version", "prompt_version", "template", "temperature"),
+}
+SIDES = {
+    "stderr": ("stderr", "std_err", "se", "standard_error", "sem"),
+    "ci_low": ("ci_low", "ci_lower", "lower"),
+    "ci_high": ("ci_high", "ci_upper", "upper"),
+    "n": ("n", "n_samples", "count"),
+}
+ANSWERS = ("id", "input", "prompt", "messages", "completion", "reference")
+
+
+class Cell(Record, frozen=True):
+    """A column of values: what its metric, scenario or model is called."""
+
+    name: str
+    column: str
+
+
+class Plan(Record, frozen=True):
+    """Where each field of a table stands.
+
+    `rows` is instances or results; `axis` says what the `cells` differ in: scores,
+    scenarios or models, '' if there is one value a row. `used` are the columns that the
+    mapping names.
+    """
+
+    rows: str
+    mapping: Mapping
+    columns: dict[str, str]
+    axis: str = ""
+    cells: tuple[Cell, ...] = ()
+    used: frozenset[str] = frozenset()
+
+    def cell(self, row: dict[str, Any], field: str) -> Any:
+        """Return what a row says of a field, None if nothing."""
+        column = self.columns.get(field)
+        if column is not None:
+            return at(row, column)
+        return self.mapping.constants.get(field)
+
+    def has(self, field: str) -> bool:
+        """Return whether there is a column or a constant for a field."""
+        return field in self.columns or field in self.mapping.constants
+
+    def rest(self, row: dict[str, Any]) -> dict[str, Any]:
+        """Return what a row says in columns that the mapping does not name."""
+        found = {}
+        for column, value in row.items():
+            if column in self.used or value is None or value == "":
+                continue
+            if isinstance(value, dict):
+                inner = [u for u in self.used if u.startswith(f"{column}.")]
+                kept = {k: v for k, v in value.items() if f"{column}.{k}" not in inner}
+                if kept or not value:
+                    found[column] = kept
+            else:
+                found[column] = value
+        return found
+
+
+def at(row: dict[str, Any], column: str) -> Any:
+    """Return what is in a column: of `a.b` what is under b in the object a."""
+    if column in row:
+        return row[column]
+    head, dot, tail = column.partition(".")
+    while dot:
+        inside = row.get(head)
+        if isinstance(inside, dict):
+            return at(inside, tail)
+        step, dot, tail = tail.partition(".")
+        head = f"{head}.{step}"
+    return None
+
+
+def word(column: str) -> str:
+    """Return a column's name as words are compared: `Std. Error` is std_error."""
+    parts = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", column)
+    return re.sub(r"[^a-z0-9]+", "_", parts.lower()).strip("_")
+
+
+def planned(mapping: Mapping, columns: Iterable[str]) -> tuple[Plan | None, list[str]]:
+    """Return where things stand by a mapping, or what is wrong with it for these columns."""
+    known = list(columns)
+    problems = []
+    for column, field in _named(mapping):
+        if column not in known and not _inside(column, known):
+            near = suggest(column, known)
+            problems.append(
+                f"'{field}' names the column '{column}', which is not there.{near}"
+            )
+    axis = next((name for name in ALIKE if getattr(mapping, name)), "")
+    used = {column for column, _ in _named(mapping)} | set(mapping.ignore)
+    free = [c for c in known if "." not in c and not _covered(c, used)]
+    cells = _cells(getattr(mapping, axis), free) if axis else ()
+    used |= {cell.column for cell in cells}
+    answers = any(field in mapping.columns for field in INSTANCE)
+    rows = mapping.rows or ("instances" if answers else "results")
+    plan = Plan(rows, mapping, dict(mapping.columns), axis, cells, frozenset(used))
+    problems += _lacking(plan)
+    return (None, problems) if problems else (plan, [])
+
+
+def _named(mapping: Mapping) -> list[tuple[str, str]]:
+    """Return all columns that a mapping names, with the setting that names them."""
+    found = [(column, f"columns.{field}") for field, column in mapping.columns.items()]
+    for name in ALIKE:
+        several = getattr(mapping, name)
+        if several != EVERY:
+            inner = several.values() if isinstance(several, dict) else several
+            found += [(column, name) for column in inner]
+    for name in ("settings", "attributes"):
+        found += [(column, name) for column in getattr(mapping, name)]
+    for metric, of in mapping.metrics.items():
+        for side in SIDES:
+            if column := getattr(of, side):
+                found.append((column, f"metrics.{metric}.{side}"))
+    return found
+
+
+def _inside(column: str, known: list[str]) -> bool:
+    return any(column.startswith(f"{each}.") for each in known)
+
+
+def _covered(column: str, used: set[str]) -> bool:
+    return column in used or any(each.startswith(f"{column}.") for each in used)
+
+
+def _cells(wide: Any, free: list[str]) -> tuple[Cell, ...]:
+    if wide == EVERY:
+        return tuple(Cell(column, column) for column in free)
+    pairs = wide.items() if isinstance(wide, dict) else zip(wide, wide, strict=True)
+    return tuple(Cell(name, column) for name, column in pairs)
+
+
+def _lacking(plan: Plan) -> list[str]:
+    """Return what a table must say, and by this plan does not."""
+    found = []
+    for field, axis in (("model", "models"), ("scenario", "scenarios")):
+        if not plan.has(field) and plan.axis != axis:
+            found.append(
+                f"nothing says what the {field} is: a column, `constants`, or `{axis}`"
+            )
+    if plan.rows == "results":
+        if plan.axis != "scores":
+            if not plan.has("metric"):
+                found.append("nothing says what the metric is: a column or `constants`")
+            if not plan.axis and "value" not in plan.columns:
+                found.append("no column has the values: `columns.value`, or `scores`")
+        if plan.axis and not plan.cells:
+            found.append(f"`{plan.axis}: *`, but no column is left")
+    elif plan.axis == "scenarios":
+        found.append("`scenarios` are columns of results; these rows are instances")
+    elif "value" in plan.columns and not plan.has("metric"):
+        found.append("nothing says what the metric of `value` is")
+    return found
+
+
+def guessed(columns: Iterable[str]) -> Mapping | None:
+    """Return the mapping that columns with obvious names speak for; None if none does."""
+    known = [c for c in columns if c.strip()]
+    fields = _fields(known)
+    settings = tuple(c for c in known if word(c) in SETTINGS)
+    taken = {*fields.values(), *settings}
+    scores = [c for c in known if c not in taken and is_metric(word(c))]
+    if "model" not in fields:
+        return None
+    answers = [f for f in ANSWERS if f in fields]
+    constants: dict[str, str | int | float | bool] = {}
+    if "value" in fields and "metric" not in fields:
+        score = fields.pop("value")
+        scores.insert(0, score)
+    if scores and "value" in fields:
+        scores = []
+    if "scenario" not in fields:
+        return None
+    if not answers and "value" not in fields and not scores:
+        return None
+    if "metric" in fields and "value" not in fields:
+        del fields["metric"]
+    sides = {s: _sides(s, known, sole=len(scores) == 1, fields=fields) for s in scores}
+    if scores:
+        for side in SIDES:
+            fields.pop(side, None)
+    metrics = {name: side for name, side in sides.items() if side != Measure()}
+    return Mapping(
+        columns=fields,
+        constants=constants,
+        scores=tuple(scores),
+        metrics=metrics,
+        settings=settings,
+    )
+
+
+def _fields(known: list[str]) -> dict[str, str]:
+    """Return the columns that are called as a field is, the more usual word first."""
+    by_word: dict[str, str] = {}
+    for column in known:
+        by_word.setdefault(word(column), column)
+    found = {}
+    for field, words in WORDS.items():
+        columns = [by_word[w] for w in words.split() if w in by_word]
+        if columns:
+            found[field] = columns[0]
+    if "completion" in found and "reference" not in found and "answer" in by_word:
+        found["reference"] = by_word["answer"]
+    elif "reference" in found and "completion" not in found and "answer" in by_word:
+        found["completion"] = by_word["answer"]
+    return found
+
+
+def _sides(
+    score: str, known: list[str], *, sole: bool, fields: dict[str, str]
+) -> Measure:
+    """Return the columns of a metric's error, interval and count: `acc_stderr` of acc."""
+    found = {}
+    for side, endings in SIDES.items():
+        wanted = {f"{word(score)}_{ending}" for ending in endings}
+        column = next((c for c in known if word(c) in wanted), None)
+        if column is None and (sole or side == "n"):
+            column = fields.get(side)
+        if column is not None:
+            found[side] = column
+    return structs.replace(Measure(), **found)
+
+
+def skeleton(columns: Iterable[str]) -> str:
+    """Return what to type for a table that explains itself not: options with its columns."""
+    known = [c for c in columns if "." not in c]
+    fields = _fields(known)
+    rest = [c for c in known if c not in fields.values()]
+    shown = [f"--column {field}={_quoted(column)}" for field, column in fields.items()]
+    lacking = [field for field in ("model", "scenario") if field not in fields]
+    shown += [f"--constant {field}=NAME" for field in lacking]
+    if not {"value", "completion"} & set(fields):
+        scores = [c for c in rest if is_metric(word(c))] or rest[-1:] or ["COLUMN"]
+        shown += [f"--column scores={_quoted(c)}" for c in scores[:3]]
+    return " ".join(shown)
+
+
+def _quoted(column: str) -> str:
+    return column if re.fullmatch(r"[\w.+-]+", column) else f"'{column}'"

@@ -1,0 +1,262 @@
+"""Rows with an instance each → runs, one for each model and scenario."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from helmsite.errors import SourceError
+from helmsite.importers import naming, values
+from helmsite.importers.found import Imported
+from helmsite.importers.table.instances import ADAPTER, Reader
+from helmsite.importers.table.metrics import facts
+from helmsite.importers.table.plan import at
+from helmsite.importers.table.results import scenario
+from helmsite.importers.values import Place
+from helmsite.schema import Instance, ModelIdentity, Reply, RunSpec, Score
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from helmsite.importers.found import Notes
+    from helmsite.importers.table.cells import Cells
+    from helmsite.importers.table.files import Rows
+    from helmsite.importers.table.groups import Groups
+    from helmsite.importers.table.plan import Cell, Plan
+
+SHOWN = 3
+DEFAULT = ("exact_match", "quasi_exact_match")
+"""What is computed where a table has answers and right answers, but no scores."""
+
+
+class Key(NamedTuple):
+    """What tells the runs of a table apart; `settings` is JSON."""
+
+    model: str
+    scenario: str
+    suite: str
+    revision: str
+    quantisation: str
+    settings: str
+
+    @property
+    def text(self) -> str:
+        """The key in words."""
+        settings = "" if self.settings == "{}" else self.settings
+        parts = [f"{self.scenario}/{self.model}", *self[2:5], settings]
+        return " ".join(filter(None, parts))
+
+
+class Sorter:
+    """Puts rows into groups, one for each run; a row of a wide table into several."""
+
+    def __init__(self, plan: Plan, cells: Cells) -> None:
+        self._plan, self._cells = plan, cells
+
+    def sort(self, rows: Rows, groups: Groups, notes: Notes) -> None:
+        """Put all rows; of one that cannot be put there is a problem."""
+        wide = self._plan.cells if self._plan.axis == "models" else ()
+        for place, row in rows:
+            if isinstance(row, SourceError):
+                notes.problem(row)
+                continue
+            try:
+                plain = values.plain(row)
+                for cell in wide or (None,):
+                    if cell is None or at(row, cell.column) not in {None, ""}:
+                        groups.add(self._key(row, place, cell), place, plain)
+            except SourceError as error:
+                notes.problem(error)
+
+    def _key(self, row: dict[str, Any], place: Place, cell: Cell | None) -> Key:
+        plan, cells = self._plan, self._cells
+        said = {field: cells.name(plan.cell(row, field)) for field in Key._fields[:-1]}
+        if cell:
+            said["model"] = cell.name
+        for field in ("model", "scenario"):
+            if not said[field]:
+                raise place.inside(plan.columns.get(field, field)).error("empty")
+        settings = {
+            column: values.plain(at(row, column))
+            for column in plan.mapping.settings
+            if not cells.is_nothing(at(row, column))
+        }
+        blob = msgspec.json.encode(settings, order="deterministic").decode()
+        return Key(**said, settings=blob)
+
+
+def runs(
+    plan: Plan, cells: Cells, groups: Groups, key: str, notes: Notes
+) -> Iterator[Imported]:
+    """Yield the runs that rows make.
+
+    Args:
+        plan: where things stand.
+        cells: how cells are read.
+        groups: the rows by run.
+        key: what the runs' keys begin with.
+        notes: is told of rows that cannot be taken.
+    """
+    wide = {cell.name: cell for cell in plan.cells if plan.axis == "models"}
+    for group in groups:
+        assert isinstance(group, Key)
+        run = _Run(Reader(plan, cells, wide.get(group.model)))
+        for where, row in groups.rows(group):
+            try:
+                run.add(row, Place(*where))
+            except SourceError as error:
+                notes.problem(error)
+        if run.instances:
+            yield run.made(plan, group, f"{key}:{group.text}")
+
+
+class _Run:
+    """Gathers one run.
+
+    A row of an instance that is there already is another trial of it, another score (where
+    rows have a metric each), or a repetition, named `id#2`.
+    """
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self.instances: dict[tuple[str, str], Instance] = {}
+        self._replies: dict[tuple[str, str, int], Reply] = {}
+        self._scores: list[Score] = []
+        self._names = _Names()
+        self._rows = 0
+
+    def add(self, row: dict[str, Any], place: Place) -> None:
+        """Take a row.
+
+        Raises:
+            SourceError: something in it is wrong; nothing of it is taken.
+        """
+        reader = self._reader
+        instance = reader.instance(row, place, self._rows)
+        trial = reader.trial(row)
+        reply = reader.reply(row, place, instance, trial) if reader.replied else None
+        failed = bool(reply and reply.completion.error)
+        scores = list(reader.scores(row, place, instance, trial, failed=failed))
+        answer = reply.completion.text if reply and reader.long else ""
+        metric = (scores[0].metric, scores[0].scorer) if reader.long else ("", "")
+        name = self._names.name(instance, trial, answer, metric)
+        if name != instance.instance_id:
+            instance, reply, scores = _renamed(name, instance, reply, scores)
+        self._rows += 1
+        where = (name, instance.perturbation)
+        self.instances.setdefault(where, instance)
+        if reply:
+            self._replies.setdefault((*where, trial), reply)
+        self._scores += scores
+
+    def made(self, plan: Plan, key: Key, name: str) -> Imported:
+        """Return the run."""
+        mapping = plan.mapping
+        scores = self._judged()
+        found: dict[str, list[float]] = {}
+        for each in scores:
+            inside = found.setdefault(each.metric, [])
+            if each.value is not None:
+                inside.append(each.value)
+        identity = ModelIdentity(
+            key.model, revision=key.revision, quantisation=key.quantisation
+        )
+        return Imported(
+            key=name,
+            spec=RunSpec(
+                key.scenario,
+                identity,
+                ADAPTER,
+                settings=msgspec.json.decode(key.settings),
+            ),
+            scenario=scenario(key.scenario, mapping.groups),
+            card=naming.card(key.model),
+            instances=list(self.instances.values()),
+            replies=list(self._replies.values()),
+            scores=scores,
+            metrics=tuple(
+                facts(metric, mapping.metrics.get(metric), several)
+                for metric, several in found.items()
+            ),
+            compute=mapping.compute or self._computable(scores),
+            suite=key.suite,
+            warnings=self._names.warnings(),
+        )
+
+    def _judged(self) -> list[Score]:
+        """Return the scores but those of metrics that no row has a value of."""
+        there = {s.metric for s in self._scores if s.value is not None}
+        there = there or {s.metric for s in self._scores if s.missing == "failed"}
+        return [s for s in self._scores if s.metric in there]
+
+    def _computable(self, scores: list[Score]) -> tuple[str, ...]:
+        gold = any(i.references for i in self.instances.values())
+        answered = any(r.completion.text for r in self._replies.values())
+        return DEFAULT if gold and answered and not scores else ()
+
+
+class _Names:
+    """Gives instances names: their id and, of what is there already, `id#2`, `id#3`, ..."""
+
+    def __init__(self) -> None:
+        self._answers: dict[tuple[Any, ...], dict[str, int]] = {}
+        self._counts: dict[tuple[Any, ...], int] = {}
+        self._given: dict[tuple[Any, ...], str] = {}
+        self._used: dict[tuple[str, str], int] = {}
+        self._again: dict[str, None] = {}
+
+    def name(
+        self, instance: Instance, trial: int, answer: str, metric: tuple[str, str]
+    ) -> str:
+        """Return a name under which nothing of the kind is kept.
+
+        Args:
+            instance: what the row is about.
+            trial: its trial.
+            answer: its answer, where rows have a metric each.
+            metric: then its metric and scorer.
+        """
+        own, change = instance.instance_id, instance.perturbation
+        content = (own, change, instance.input, instance.references)
+        answers = self._answers.setdefault((*content, trial), {})
+        which = answers.setdefault(answer, len(answers))
+        counted = (*content, trial, which, *metric)
+        count = self._counts[counted] = self._counts.get(counted, 0) + 1
+        slot = (*content, which, count)
+        if slot not in self._given:
+            self._given[slot] = self._new(own, change)
+        return self._given[slot]
+
+    def warnings(self) -> tuple[str, ...]:
+        """Return what a reader of the run should know."""
+        if not self._again:
+            return ()
+        many = len(self._again) - SHOWN
+        shown = ", ".join(list(self._again)[:SHOWN])
+        more = f" and {many:,} more" if many > 0 else ""
+        return (
+            f"These ids occur more than once, with another text or for no reason that the table tells; the later ones are named #2, #3 and so on: {shown}{more}.",
+        )
+
+    def _new(self, own: str, change: str) -> str:
+        name = own
+        while (name, change) in self._used:
+            self._again[own] = None
+            self._used[own, change] += 1
+            name = f"{own}#{self._used[own, change]}"
+        self._used[name, change] = 1
+        return name
+
+
+def _renamed(
+    name: str, instance: Instance, reply: Reply | None, scores: list[Score]
+) -> tuple[Instance, Reply | None, list[Score]]:
+    replace = msgspec.structs.replace
+    if reply:
+        reply = replace(reply, request=replace(reply.request, instance_id=name))
+    return (
+        replace(instance, instance_id=name),
+        reply,
+        [replace(score, instance_id=name) for score in scores],
+    )
