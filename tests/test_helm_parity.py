@@ -1,32 +1,26 @@
-"""HELM's sample runs through the pipeline: archive → score → aggregate, to HELM's numbers.
+"""HELM's sample runs through the importer: archive → score → aggregate, to HELM's numbers.
 
-Each run's requests, answers and instances are archived, scored and aggregated as
-`helmsite score` does. Then every per-instance score and every statistic that HELM wrote
-is looked up: it is equal, or `fault` names the fault of HELM that it is.
+Each run folder is imported: what HELM asked and got is archived, scored and aggregated
+here, beside what HELM reports. Then every per-instance score and every statistic that HELM
+wrote is looked up: it is equal, or `fault` names the fault of HELM that it is.
 """
 
+from __future__ import annotations
+
+import json
 from collections import Counter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
 from helmsite import metrics
-from helmsite.archive import Archive
-from helmsite.run import rescore
-from helmsite.schema import (
-    Manifest,
-    ModelCard,
-    ModelIdentity,
-    RunSpec,
-    ScenarioFacts,
-    Score,
-    Stat,
-    run_id,
-)
-from tests import helm_reader
-from tests.helm_reader import HelmRun
+from tests.importing import bring
 
+if TYPE_CHECKING:
+    from helmsite.schema import Manifest, Reply, Score, Stat
+
+SAMPLES = Path("samples/helm/benchmark_output/runs/sample")
 FAMILIES = {"robustness", "fairness"}
 SHOWN_ONLY = {"bits_per_byte", "logprob_per_byte", "perplexity", "num_instances"}
 CERTAIN = {
@@ -39,51 +33,111 @@ CERTAIN = {
 """What HELM computes from log-probabilities that are all 0."""
 
 COSTS = {facts.name for facts in metrics.known() if facts.higher_is_better is False}
+NAMES = {
+    "dialect": "dialect(prob=1.0)",
+    "gender": "gender(mode=pronouns,prob=1.0)",
+    "person_name": "person_name(prob=1.0)",
+}
+"""HELM's names of the sample's perturbations, and ours where they differ."""
 
 StatKey = tuple[str, str, str, str, str]
+PerInstance = dict[tuple[str, str, int], list[dict[str, dict[str, Any]]]]
+
+
+class HelmRun(NamedTuple):
+    """HELM's numbers of a run as it wrote them.
+
+    `per_instance` has for each (instance, perturbation, trial) a list of {metric: stat}:
+    one for each window of a document, else one.
+    """
+
+    per_instance: PerInstance
+    stats: list[dict[str, Any]]
+    is_perturbed: bool
 
 
 class Scored(NamedTuple):
-    """A run, and what the archive holds of it after scoring."""
+    """A run, and what the archive holds of it: rows that were computed, and reported."""
 
     run: HelmRun
+    manifest: Manifest
+    replies: list[Reply]
     scores: list[Score]
     stats: dict[StatKey, Stat]
+    reported: list[Score]
+    reported_stats: dict[StatKey, Stat]
 
     @property
     def is_certain(self) -> bool:
-        """Whether each answer's log-probability is 0: HELM's client does not tell it."""
-        made = [r for r in self.run.replies if r.request.score_start is None]
-        return bool(made) and all(r.completion.logprob == 0 for r in made)
+        """Whether no answer's log-probability is known: HELM's client does not tell it."""
+        made = [r for r in self.replies if r.request.score_start is None]
+        return bool(made) and all(r.completion.logprob is None for r in made)
+
+
+def read(folder: Path) -> HelmRun:
+    """Read HELM's numbers of a run."""
+    stats, per_instance, spec = (
+        json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+        for name in ("stats", "per_instance_stats", "run_spec")
+    )
+    augmented = spec["data_augmenter_spec"]["perturbation_specs"]
+    return HelmRun(united(per_instance), stats, bool(augmented))
+
+
+def united(entries: list[dict[str, Any]]) -> PerInstance:
+    """HELM's statistics by instance: those of several classes of metrics together."""
+    found: PerInstance = {}
+    for entry in entries:
+        key = (
+            entry["instance_id"],
+            perturbation_name(entry.get("perturbation")),
+            entry["train_trial_index"],
+        )
+        stats = {stat["name"]["name"]: stat for stat in entry["stats"]}
+        rows = found.setdefault(key, [])
+        for row in rows:
+            if not row.keys() & stats.keys():
+                row.update(stats)
+                break
+        else:
+            rows.append(stats)
+    return found
+
+
+def perturbation_name(described: dict[str, Any] | None) -> str:
+    """Our name of a perturbation, '' for none."""
+    return NAMES.get(described["name"], described["name"]) if described else ""
 
 
 @pytest.fixture(scope="module")
 def runs(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Scored]:
-    archive = Archive(tmp_path_factory.mktemp("archive"))
-    read = [helm_reader.read(folder) for folder in helm_reader.run_folders(shared)]
-    return {run.name: scored(archive, run) for run in read}
+    brought = bring([shared / SAMPLES], tmp_path_factory.mktemp("helm") / "runs")
+    assert not brought.report.notes.problems
+    archive, found = brought.archive, {}
+    for manifest in brought.runs:
+        name = manifest.origin.removeprefix("helm:sample/")
+        scores = archive.scores(manifest.run_id)
+        across = [s for s in archive.stats(manifest.run_id) if s.trial == -1]
+        found[name] = Scored(
+            run=read(shared / SAMPLES / name),
+            manifest=manifest,
+            replies=list(archive.replies(manifest.run_id)),
+            scores=[s for s in scores if s.origin == "computed"],
+            stats=by_key([s for s in across if s.origin == "computed"]),
+            reported=[s for s in scores if s.origin == "reported"],
+            reported_stats=by_key([s for s in across if s.origin == "reported"]),
+        )
+    return found
 
 
-def scored(archive: Archive, run: HelmRun) -> Scored:
-    spec = RunSpec(run.name, ModelIdentity(run.model), run.adapter)
-    manifest = Manifest(
-        run_id=run_id(spec.spec_id, "sample", "native"),
-        spec_id=spec.spec_id,
-        suite="sample",
-        spec=spec,
-        scenario=ScenarioFacts(run.name),
-        card=ModelCard(run.model),
-        perturbations=run.perturbations,
-    )
-    archive.write_run(manifest, run.instances, run.replies, [], [])
-    rescore(archive, manifest.run_id, run.names)
-    across = [s for s in archive.stats(manifest.run_id) if s.trial == -1]
-    stats = {
+def by_key(stats: list[Stat]) -> dict[StatKey, Stat]:
+    """Aggregates by metric and context; no two have the same."""
+    found = {
         (s.metric, s.split, s.sub_split, s.perturbation, s.computed_on): s
-        for s in across
+        for s in stats
     }
-    assert len(stats) == len(across)
-    return Scored(run, archive.scores(manifest.run_id), stats)
+    assert len(found) == len(stats)
+    return found
 
 
 def theirs(run: HelmRun) -> dict[StatKey, dict[str, Any]]:
@@ -96,7 +150,7 @@ def theirs(run: HelmRun) -> dict[StatKey, dict[str, Any]]:
             name["name"],
             name["split"],
             name.get("sub_split", ""),
-            helm_reader.perturbation_name(perturbation),
+            perturbation_name(perturbation),
             perturbation["computed_on"] if perturbation else "",
         )
         assert key not in found
@@ -111,7 +165,7 @@ UNTOLD = "certainty where log-probabilities are not told"
 
 def fault(key: StatKey, run: Scored) -> str:
     """Name the fault of HELM that a number of its is, '' for a number that we share."""
-    if key[3] in FAMILIES and not run.run.perturbations:
+    if key[3] in FAMILIES and not run.run.is_perturbed:
         return COPIED
     if key[4] == "worst" and key[0] in COSTS:
         return SWAPPED
@@ -129,7 +183,7 @@ def is_honest(mine: Stat | None, what: str, stat: dict[str, Any]) -> bool:
 
 def test_the_sample_has_all_eleven_runs(runs: dict[str, Scored]) -> None:
     assert len(runs) == 11
-    assert {run.run.adapter.method for run in runs.values()} == {
+    assert {run.manifest.spec.adapter.method for run in runs.values()} == {
         "generation",
         "multiple_choice_joint",
         "multiple_choice_separate_original",
@@ -190,6 +244,39 @@ def test_every_aggregate_equals_helms_or_is_one_of_its_faults(
     }
 
 
+def test_what_helm_reports_stands_beside_it_unchanged(runs: dict[str, Scored]) -> None:
+    """Also what we do not take for known: there the value stands among the details."""
+    for name, scored in runs.items():
+        expected = {
+            (*key, metric): stat.get("mean")
+            for key, rows in scored.run.per_instance.items()
+            for row in rows
+            for metric, stat in row.items()
+        }
+        found = {
+            (s.instance_id, s.perturbation, s.trial, s.metric): s.details.get(
+                "reported", s.value
+            )
+            for s in scored.reported
+        }
+        assert found == expected, name
+        stats = theirs(scored.run)
+        assert scored.reported_stats.keys() == stats.keys()
+        for key, stat in scored.reported_stats.items():
+            assert stat.details.get("reported", stat.value) == stats[key].get("mean")
+            assert stat.details["count"] == stats[key]["count"]
+            known = not fault(key, scored) or fault(key, scored) == SWAPPED
+            assert (stat.value is not None) == (known and stats[key]["count"] > 0)
+            assert bool(stat.missing) == (stat.value is None)
+
+
+def test_the_sources_aggregates_follow_from_its_own_instances(
+    runs: dict[str, Scored],
+) -> None:
+    for scored in runs.values():
+        assert not [w for w in scored.manifest.warnings if "aggregates" in w]
+
+
 def test_each_kind_of_context_and_metric_was_compared(runs: dict[str, Scored]) -> None:
     keys = {
         key
@@ -198,7 +285,7 @@ def test_each_kind_of_context_and_metric_was_compared(runs: dict[str, Scored]) -
         if stat["count"] and not fault(key, scored)
     }
     assert {key[4] for key in keys} == {"", "original", "perturbed", "worst"}
-    assert {key[3] for key in keys} >= {*FAMILIES, "mild_mix", "dialect", "gender"}
+    assert {key[3] for key in keys} == {"", *FAMILIES, "mild_mix", *NAMES.values()}
     come_along = {
         name
         for method in ("generation", "language_modeling")
@@ -214,7 +301,7 @@ def test_runs_without_perturbations_have_no_robustness_though_helm_says_so(
     runs: dict[str, Scored],
 ) -> None:
     """HELM copies the plain value, as if the run had been tried for robustness."""
-    plain = [scored for scored in runs.values() if not scored.run.perturbations]
+    plain = [scored for scored in runs.values() if not scored.run.is_perturbed]
     assert len(plain) == 10
     copied = 0
     for scored in plain:
