@@ -12,7 +12,7 @@ import pytest
 
 from helmsite.archive import Archive, BatchFacts, tables
 from helmsite.config import GroupConfig, SiteConfig
-from helmsite.errors import ArchiveError
+from helmsite.errors import ArchiveError, ConfigError
 from helmsite.query import Results, statistics, variants
 from helmsite.schema import (
     MetricFacts,
@@ -416,3 +416,99 @@ def test_a_columns_mean_takes_reported_values_too(archive: Archive) -> None:
     assert (cell.value, cell.held, cell.of) == (pytest.approx(0.3), 2, 2)
     assert cell.ci_high == pytest.approx(0.3 + 1.96 * 0.01 / 2**0.5, abs=1e-5)
     assert cell.origin == "reported"
+
+
+def test_a_model_over_its_checkpoints(archive: Archive) -> None:
+    steps = [0, 512, 143000]
+    rows = [
+        given(
+            scenario, "a", n / 10 + more, file=f"{step}-{shots}.json", stderr=0.01,
+            settings={"revision": f"step{step}", "num_fewshot": shots},
+        )
+        for scenario, more in (("mmlu:subject=x", 0), ("mmlu:subject=y", 0.2), ("piqa", 0.5))
+        for n, step in enumerate(steps)
+        for shots in ((0, 5) if step == 143000 else (0,))
+    ]  # fmt: skip
+    rows += [given("piqa", "b", 0.1), given("boolq", "b", 0.1)]
+    names = sorted({r.scenario for r in rows})
+    facts = BatchFacts(
+        "", tuple(ScenarioFacts(n, main_metric="acc") for n in names), (ACC,)
+    )
+    archive.write_published("s", "b", rows, facts)
+    with results(archive) as found:
+        page = found.model("a")
+        assert page.n_sources == 4
+        assert [(c.scenario.title, len(c.members)) for c in page.columns] == [
+            ("mmlu", 2),
+            ("", 0),
+        ]
+        assert [(v.label, v.step) for v in page.variants] == [
+            ("step0, zero-shot", 0),
+            ("step512, zero-shot", 512),
+            ("step143000, 5-shot", 143000),
+            ("step143000, zero-shot", 143000),
+        ]
+        assert [v.cells[0].value for v in page.variants] == pytest.approx(
+            [0.1, 0.2, 0.3, 0.3]
+        )
+        assert page.variants[0].cells[1].source.startswith("p")
+        assert len({v.way for v in page.variants}) == 2
+        assert found.model("b").variants == ()
+        (course,) = found.scenario("piqa").courses
+        assert course.card.name == "a"
+        assert [step for step, _ in course.points] == steps
+        assert [c.value for _, c in course.points] == pytest.approx([0.5, 0.6, 0.7])
+        assert found.scenario("boolq").courses == ()
+
+
+def test_a_source_tells_all_of_its_numbers(archive: Archive) -> None:
+    rows = [
+        given("piqa", "b/y", 3.0, metric="loss", settings={"k": [1]}),
+        given("piqa", "b/y", 0.5, stderr=0.1, settings={"k": [1]}),
+        given("boolq", "b/y", None, missing="nan", settings={"k": [1]}),
+        given("boolq", "a/x-1b", 0.25),
+        given("boolq", "a/x-1b", 0.25, file="other.json"),
+        given("boolq", "a/x-1b", 0.75, trial=0),
+    ]
+    versions = BatchFacts(versions={"results.json": "0.3.0"})
+    archive.write_published("s", "b", rows, FACTS.updated(versions))
+    with results(archive) as found:
+        other, first = found.sources()
+        assert (first.file, first.tool, first.version) == (
+            "results.json",
+            "lm-evaluation-harness",
+            "0.3.0",
+        )
+        assert (first.n_values, first.n_scenarios) == (3, 2)
+        assert first.models == ("a/x-1b", "b/y")
+        assert other.version == ""
+        page = found.source(first.key)
+        assert [c.num_parameters for c in page.cards] == [10**9, None]
+        assert [
+            (n.model, n.scenario.title, n.metric.name, n.stat.value, n.settings)
+            for n in page.lines
+        ] == [
+            ("a/x-1b", "BoolQ", "acc", 0.25, {}),
+            ("b/y", "BoolQ", "acc", None, {"k": [1]}),
+            ("b/y", "PIQA", "acc", 0.5, {"k": [1]}),
+            ("b/y", "PIQA", "loss", 3.0, {"k": [1]}),
+        ]
+        assert page.lines[1].stat.missing == "nan"
+        cells = [r.cells[0] for r in found.leaderboard("all").rows]
+        shown = {c.source for c in cells}
+        assert f"{first.key}-{page.lines[1].entry}" in shown
+        with pytest.raises(ConfigError, match="There is no source 'p'"):
+            found.source("p")
+
+
+def test_alternatives_are_not_made_of_shots_that_differ_by_scenario(
+    archive: Archive,
+) -> None:
+    make_run(archive, "boolq", "a", [1, 0, 1], method="generation")
+    make_run(archive, "boolq", "a", [1, 0, 1], method="multiple_choice_joint")
+    make_run(archive, "piqa", "a", [1, 0, 1], revision="step1")
+    with results(archive) as found:
+        assert found.model("a").variants == ()
+    make_run(archive, "boolq", "a", [1, 1, 1], revision="step1")
+    with results(archive) as found:
+        assert [v.label for v in found.model("a").variants] == ["step1", ""]

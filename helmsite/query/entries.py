@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from helmsite.archive import Batch, BatchFacts
     from helmsite.config import SiteConfig
     from helmsite.query.rows import SourceFile
 
@@ -28,7 +27,6 @@ class Line(NamedTuple):
 
 def register(
     connection: duckdb.DuckDBPyConnection,
-    batches: Sequence[tuple[Batch, BatchFacts]],
     sources: Mapping[str, SourceFile],
     splits: Mapping[str, str],
     site: SiteConfig,
@@ -37,18 +35,16 @@ def register(
 
     Args:
         connection: the cache.
-        batches: those of results without instances.
-        sources: each of their files by its key.
+        sources: each file of results without instances by its key.
         splits: the split that each scenario is known by.
         site: its settings say what makes a line.
     """
-    paths = {(b.suite, b.batch): b.path for b, _ in batches}
     found = list(sources.values())
     _register(
         connection,
         "source",
         source=[s.key for s in found],
-        path=[paths[s.suite, s.batch] for s in found],
+        path=[s.path for s in found],
         source_file=[s.file for s in found],
     )
     rows = connection.execute("SELECT DISTINCT settings FROM published ORDER BY ALL")

@@ -1,6 +1,7 @@
 -- Everything that may fill a cell.
 --
--- In:  run_entry (run_id, scenario, model, variant, step, pinned, newest): every run
+-- In:  run_entry (run_id, scenario, model, settings, variant, step, way, pinned, newest):
+--                every run
 --      source    (source, path, source_file): every file of results without instances
 --      setting   (settings, variant, step, shots, way): what their settings say
 --      published, run: the cache
@@ -32,12 +33,13 @@ by_way AS (
 ),
 every AS (
     SELECT
-        run_id, scenario, model, variant, false AS is_published, pinned, newest, step,
-        n_instances, 0 AS usual, 0 AS alike
+        run_id, scenario, model, settings, variant, false AS is_published, pinned, newest,
+        step, way, n_instances, 0 AS usual, 0 AS alike
     FROM run_entry JOIN run USING (run_id)
     UNION ALL
     SELECT
-        run_id, scenario, model, variant, true, false, 0, step, n_instances, usual, alike
+        run_id, scenario, model, settings, variant, true, false, 0, step, way, n_instances,
+        usual, alike
     FROM given JOIN by_shots USING (scenario, shots) JOIN by_way USING (scenario, way)
 )
 SELECT

@@ -107,7 +107,7 @@ class Index:
         }
         connection.register("run_entry", self._entries())
         self.splits = self._splits(connection)
-        entries.register(connection, batches, self.sources, self.splits, site)
+        entries.register(connection, self.sources, self.splits, site)
         self.lines = entries.lines(connection)
         self.line_of = entries.line_of(connection)
         rows = connection.execute(query("held")).fetchall()
@@ -133,6 +133,8 @@ class Index:
             "scenario": [m.scenario.name for m in rows],
             "model": [m.spec.model.name for m in rows],
             "variant": [variants.label(s, self.site.row_settings) for s in told],
+            "settings": [variants.own(s) for s in told],
+            "way": [variants.ways(s)[1] for s in told],
         }
         pinned = [m.spec.adapter.method == self._pinned(m.scenario.name) for m in rows]
         numbers = {

@@ -111,6 +111,7 @@ def sources(
         key = _key(path, file)
         found[key] = SourceFile(
             key=key,
+            path=path,
             suite=batch.suite,
             batch=batch.batch,
             file=file,

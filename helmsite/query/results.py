@@ -21,6 +21,7 @@ from helmsite.query.rows import (
     ScenarioPage,
     ScenarioSummary,
 )
+from helmsite.query.sourcepages import SourcePages
 from helmsite.query.summaries import Summaries
 from helmsite.query.views import instance_views, one_instance
 
@@ -31,7 +32,14 @@ if TYPE_CHECKING:
 
     from helmsite.archive import Archive
     from helmsite.config import SiteConfig
-    from helmsite.query.rows import Difference, Group, InstanceView, RunPage
+    from helmsite.query.rows import (
+        Difference,
+        Group,
+        InstanceView,
+        RunPage,
+        SourceFile,
+        SourcePage,
+    )
 
 
 class Results:
@@ -138,6 +146,8 @@ class Results:
             rows=rows,
             columns=columns,
             runs=runs,
+            main_metric=index.main_metric(name),
+            courses=self._summaries.alternatives.of_scenario(name),
         )
         return parts.completed(page, self._archive, self._summaries.parts)
 
@@ -160,7 +170,27 @@ class Results:
         index = self._index
         index.check("model", name, index.cards)
         known = self._summaries
-        return ModelPage(index.cards[name], known.results(name), known.of_model[name])
+        columns, variants = known.alternatives.of_model(name)
+        return ModelPage(
+            index.cards[name],
+            known.results(name),
+            known.of_model[name],
+            columns,
+            variants,
+            known.n_sources[name],
+        )
+
+    def sources(self) -> tuple[SourceFile, ...]:
+        """Return every file of results that came without instances, by batch and name."""
+        return tuple(self._index.sources.values())
+
+    def source(self, key: str) -> SourcePage:
+        """Return all numbers of such a file.
+
+        Raises:
+            ConfigError: there is none of that key.
+        """
+        return self._sources.page(key)
 
     def runs(self) -> tuple[RunSummary, ...]:
         """Return every run, sorted by scenario, model and run id."""
@@ -229,6 +259,10 @@ class Results:
         index.check("metric", metric, known)
         column = Column(index.scenarios[name], known[metric], index.splits[name])
         return self._outcomes.paired(first, second, column)
+
+    @cached_property
+    def _sources(self) -> SourcePages:
+        return SourcePages(self._connection, self._index)
 
     @cached_property
     def _reader(self) -> Reader:

@@ -109,10 +109,12 @@ class LeaderboardRow(Record, frozen=True):
 class SourceFile(Record, frozen=True):
     """A file of results that came without instances, with how much it says.
 
-    `key` is the same in every archive that holds it in a batch of this suite and name.
+    `key` is the same in every archive that holds it in a batch of this suite and name;
+    `path` is where the batch is in the archive.
     """
 
     key: str
+    path: str
     suite: str
     batch: str
     file: str
@@ -192,6 +194,7 @@ class ModelSummary(Record, frozen=True):
     n_runs: int = 0
     win_rate: float | None = None
     win_rate_columns: int = 0
+    n_sources: int = 0
 
 
 class Part(Record, frozen=True):
@@ -225,12 +228,56 @@ class Gap(Record, frozen=True):
     run_id: str = ""
 
 
+class Variant(Record, frozen=True):
+    """A model under some of its settings.
+
+    `label` says which, as far as they differ from its others; `step` is that of a
+    checkpoint, None where it names none. `way` tells how it was asked apart from that:
+    variants of one way differ in their checkpoint alone.
+    """
+
+    label: str
+    step: float | None
+    way: str
+    cells: tuple[Cell, ...]
+
+
+class Course(Record, frozen=True):
+    """A model's main number on a scenario over its checkpoints, in order of their steps."""
+
+    card: ModelCard
+    points: tuple[tuple[float, Cell], ...]
+
+
+class SourceLine(Record, frozen=True):
+    """A number in a source; `entry` tells scenario, model and settings from the others."""
+
+    entry: str
+    scenario: ScenarioFacts
+    metric: MetricFacts
+    model: str
+    settings: dict[str, Any]
+    stat: Stat
+
+
+class SourcePage(Record, frozen=True):
+    """A file of results that came without instances, with all of its numbers.
+
+    `cards` are its models; lines go by model and settings, scenario and metric.
+    """
+
+    source: SourceFile
+    cards: tuple[ModelCard, ...]
+    lines: tuple[SourceLine, ...]
+
+
 class ScenarioPage(Record, frozen=True):
     """One scenario: every model under every metric of it, each row from one run.
 
     `parts` are its splits and, within each, its sub-splits and attributes; `gaps` are
     between the groups of each run, in the main metric. The example has its completion,
-    its instance and its run where they are known.
+    its instance and its run where they are known. `courses` are of models with several
+    checkpoints.
     """
 
     facts: ScenarioFacts
@@ -244,6 +291,8 @@ class ScenarioPage(Record, frozen=True):
     example_run: str = ""
     parts: tuple[Part, ...] = ()
     gaps: tuple[Gap, ...] = ()
+    main_metric: MetricFacts | None = None
+    courses: tuple[Course, ...] = ()
 
 
 class ModelResult(Record, frozen=True):
@@ -256,11 +305,19 @@ class ModelResult(Record, frozen=True):
 
 
 class ModelPage(Record, frozen=True):
-    """One model: its card, and its value and rank on each scenario's main metric."""
+    """One model: its card, and its value and rank on each scenario's main metric.
+
+    Where it has a number under several settings, `variants` are its lines under these,
+    and `columns` what their cells are about: scenarios of one name share a column.
+    `n_sources` counts the files without instances that tell of it.
+    """
 
     card: ModelCard
     results: tuple[ModelResult, ...]
     runs: tuple[RunSummary, ...]
+    columns: tuple[Column, ...] = ()
+    variants: tuple[Variant, ...] = ()
+    n_sources: int = 0
 
 
 class RunPage(Record, frozen=True):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from helmsite.query import board, parts, ranking
+from helmsite.query.alternatives import Alternatives
 from helmsite.query.index import ACCURACY
 from helmsite.query.rows import (
     Cell,
@@ -158,6 +160,17 @@ class Summaries:
         )
 
     @cached_property
+    def alternatives(self) -> Alternatives:
+        """The main numbers of models that have one under several settings."""
+        return Alternatives(self._connection, self._index, self.main_columns)
+
+    @cached_property
+    def n_sources(self) -> Counter[str]:
+        """How many files of results without instances tell of each model."""
+        found = self._index.sources.values()
+        return Counter(model for source in found for model in source.models)
+
+    @cached_property
     def runs(self) -> tuple[RunSummary, ...]:
         """Every run, sorted by scenario, model and run id."""
         found = map(self.summary, self._index.manifests.values())
@@ -224,6 +237,7 @@ class Summaries:
             n_runs=len(runs),
             win_rate=row.win_rate if row else None,
             win_rate_columns=row.win_rate_columns if row else 0,
+            n_sources=self.n_sources[card.name],
         )
 
     def _tried(self, model: str) -> set[str]:

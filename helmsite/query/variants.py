@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from helmsite.schema import Manifest
 
@@ -91,3 +91,27 @@ def ways(settings: Mapping[str, Any]) -> tuple[str, str]:
     rest = {k: v for k, v in settings.items() if k != REVISION and k not in STEPS}
     shots = msgspec.json.encode(rest.get(SHOTS)).decode()
     return shots, msgspec.json.encode(rest, order="deterministic").decode()
+
+
+def own(settings: Mapping[str, Any]) -> str:
+    """Return what of a run's settings is the model's own, as JSON.
+
+    How many examples it was shown is not: that often differs from scenario to scenario.
+    """
+    kept = {k: v for k, v in settings.items() if k != SHOTS}
+    return msgspec.json.encode(kept, order="deterministic").decode()
+
+
+def told_apart(several: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return each one's settings that differ from those of another, in words.
+
+    The revision first, then the number of shots, then by name.
+    """
+    names = sorted({name for settings in several for name in settings})
+    names.sort(key=lambda n: (n != REVISION, n != SHOTS))
+    differ = [
+        name
+        for name in names
+        if len({msgspec.json.encode(s.get(name)) for s in several}) > 1
+    ]
+    return [label(settings, differ) for settings in several]
