@@ -38,6 +38,10 @@ __all__ = [
 BUILTIN: dict[str, str] = {
     "helm": "helmsite.importers.helm:IMPORTER",
     "inspect": "helmsite.importers.inspect_log:IMPORTER",
+    "helmet": "helmsite.importers.helmet:IMPORTER",
+    "lm_eval": "helmsite.importers.lm_eval:IMPORTER",
+    "every_eval_ever": "helmsite.importers.every_eval_ever.importer:IMPORTER",
+    "lighteval": "helmsite.importers.lighteval.importer:IMPORTER",
     "table": "helmsite.importers.table.importer:IMPORTER",
 }
 """In the order in which they are asked; those of other packages come after them."""
