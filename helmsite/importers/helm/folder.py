@@ -30,6 +30,8 @@ class Folder:
         kinds = self.found.options["kinds"]
         self.paths = dict(zip(kinds, map(Path, self.found.files), strict=True))
         self.names = dict(zip(kinds, self.found.names, strict=True))
+        for kind, (path, name) in self.found.options["beside"].items():
+            self.paths[kind], self.names[kind] = Path(path), name
         self._told: dict[str, int] = {}
 
     def problem(self, error: SourceError) -> None:

@@ -86,18 +86,20 @@ def survey(tree: Tree, notes: Notes, importer: str) -> Iterator[Found]:
         if folder in runs and kind in PARTS:
             known = {part.file.path for part in folders[folder]}
             folders[folder] += [Part(kind, file)] if file.path not in known else []
-    shared = _Shared(tree, folders)
+    shared = _Shared(tree, folders, notes)
     for folder in sorted(runs):
         parts = _chosen(folders[folder], notes)
         tree.claim(*(p.file.path for p in folders[folder] if p.kind in PARTS))
         yield _run(folder, parts, shared, notes, importer)
-    suites = {f for f, parts in folders.items() if _is(parts, {SPECS, RUNS, SCHEMA})}
+    suites = {f for f, parts in folders.items() if _is(parts, {SPECS, RUNS})}
     for folder in sorted(suites):
         listed = [p.file for p in folders[folder] if p.kind == RUNS]
         if listed and not runs:
             tree.claim(listed[0].path)
             yield _listed(listed[0], shared, importer)
-    _account(tree, notes, suites | {folder.parent for folder in runs})
+    suites |= {folder.parent for folder in runs} | shared.suites.keys()
+    _leave_out(tree, notes, [part for parts in folders.values() for part in parts])
+    _account(tree, notes, suites)
 
 
 def _is(parts: list[Part], kinds: set[str]) -> bool:
@@ -141,8 +143,10 @@ def _chosen(parts: list[Part], notes: Notes) -> dict[str, File]:
 class _Shared:
     """Files that many runs depend on: schemas, model metadata, all specs of a suite."""
 
-    def __init__(self, tree: Tree, folders: dict[Path, list[Part]]) -> None:
-        self._tree = tree
+    def __init__(
+        self, tree: Tree, folders: dict[Path, list[Part]], notes: Notes
+    ) -> None:
+        self._tree, self._notes = tree, notes
         self._of: dict[Path, dict[str, File]] = {}
         self.anywhere: dict[str, File] = {}
         self.suites: dict[Path, str] = {}
@@ -150,9 +154,8 @@ class _Shared:
             beside = {p.kind: p.file for p in parts if p.kind in {SCHEMA, SPECS, CARDS}}
             self._of[folder] = beside
             for kind, file in beside.items():
-                if file.path.suffix in YAML and kind in {SCHEMA, CARDS}:
+                if file.path.suffix in YAML:
                     self.anywhere.setdefault(kind, file)
-                    tree.claim(file.path)
         for file in tree.open():
             if file.path.name == "summary.json":
                 said = _small(file)
@@ -160,12 +163,21 @@ class _Shared:
                 if isinstance(name, str) and "date" in said:
                     self.suites[file.path.parent] = name
 
-    def beside(self, folder: Path, *, specs: bool = False) -> dict[str, File]:
-        """Return the files that a suite's runs depend on, with all specs if they do."""
+    def beside(
+        self, folder: Path, *, specs: bool = False
+    ) -> dict[str, tuple[str, str]]:
+        """Return path and name of files about a suite's runs, with all specs if wanted.
+
+        They are no part of what a run is known by: HELM writes them anew with each
+        summary, and the run is the same.
+        """
         found = self.anywhere | self._of.get(folder, {})
         found = {k: f for k, f in found.items() if k != SPECS or specs}
         self._tree.claim(*(file.path for file in found.values()))
-        return found
+        for kind, file in found.items():
+            reason = f"HELM's summary: {MADE.get(kind, 'cards of models')}"
+            self._notes.skip(file.name, f"{reason}, taken along with each run")
+        return {kind: (str(file.path), file.name) for kind, file in found.items()}
 
     def suite(self, folder: Path) -> str:
         """Return the name of the suite whose folder this is, '' if it is none."""
@@ -195,7 +207,7 @@ def _run(
     if KEYS in used:
         notes.skip(used[KEYS].name, "keys of texts that stay encrypted")
     entry = entry_of(name)
-    used = dict(sorted((used | beside).items()))
+    used = dict(sorted(used.items()))
     return Found(
         importer=importer,
         key=f"{suite}/{name}" if suite else name,
@@ -206,7 +218,7 @@ def _run(
         scenario=entry.scenario,
         instances=_instances(parts),
         when=max(file.changed for file in parts.values()),
-        options={"kinds": list(used), "name": name, "suite": suite},
+        options={"kinds": list(used), "name": name, "suite": suite, "beside": beside},
     )
 
 
@@ -246,16 +258,33 @@ def _listed(file: File, shared: _Shared, importer: str) -> Found:
     """Return a runs.json, which holds the aggregates of runs that are not there."""
     folder = file.path.parent
     suite = shared.suite(folder) or folder.name
-    used = {RUNS: file, **shared.beside(folder)}
     return Found(
         importer=importer,
         key=f"{suite}/{RUNS}",
-        files=tuple(str(each.path) for each in used.values()),
-        names=tuple(each.name for each in used.values()),
+        files=(str(file.path),),
+        names=(file.name,),
         title=f"aggregates of {suite}",
         when=file.changed,
-        options={"kinds": list(used), "name": suite, "suite": suite},
+        options={
+            "kinds": [RUNS],
+            "name": suite,
+            "suite": suite,
+            "beside": shared.beside(folder),
+        },
     )
+
+
+def _leave_out(tree: Tree, notes: Notes, parts: list[Part]) -> None:
+    """Tell of files of HELM that are no use: nothing beside them is a result."""
+    still = {file.path for file in tree.open()}
+    for kind, file in parts:
+        if file.path not in still or (kind in MADE and file.path.suffix not in YAML):
+            continue
+        reason = "the run did not end: no file of its folder is a result"
+        if kind in {SCHEMA, CARDS}:
+            reason = "HELM's names of groups and models; no run here needs them"
+        tree.claim(file.path)
+        notes.skip(file.name, reason)
 
 
 def _account(tree: Tree, notes: Notes, suites: set[Path]) -> None:

@@ -35,6 +35,7 @@ COPIED = {
 }
 FIELDS = ("count", "sum", "sum_squared", "min", "max", "variance", "stddev")
 NUMBER = (int, float)
+EMPTY = {"name", "count", "sum", "sum_squared"}
 DERIVED = frozenset({"name", "mean", *FIELDS})
 
 
@@ -221,12 +222,16 @@ def _fast(stat: Any) -> tuple[str, float | None, float | None, dict[str, Any]] |
     """Return (metric, value, weight, details) of a plain statistic of one value."""
     try:
         name = stat["name"]
-        metric, count, mean = name["name"], stat["count"], stat["mean"]
+        metric, count = name["name"], stat["count"]
+        if type(metric) is not str or not metric or "k" in name:
+            return None
+        if count == 0 and stat.keys() <= EMPTY:
+            return metric, None, None, {}
+        mean = stat["mean"]
         is_one = count == 1 and mean == stat["min"] == stat["max"]
-        is_plain = type(metric) is str and metric != "" and "k" not in name
-        if is_one and is_plain and type(mean) in NUMBER and math.isfinite(mean):
+        if is_one and type(mean) in NUMBER and math.isfinite(mean):
             return metric, float(mean), None, {}
-    except (KeyError, TypeError, OverflowError):
+    except (KeyError, TypeError, AttributeError, OverflowError):
         pass
     return None
 
