@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from helmsite.importers.table.mapping import Mapping
 
 HEAD = 65_536
+KEPT = 256
+"""Heads that are held at a time."""
 BLANK = b"\xef\xbb\xbf \t\r\n"
 NEVER = {".git", "__pycache__"}
 NOISE = {".DS_Store", "Thumbs.db", ".gitattributes", ".gitignore"}
@@ -94,6 +96,8 @@ class Tree:
     def head(self, path: Path) -> bytes:
         """Return the first 64 KB of a file, b'' if it cannot be read."""
         if path not in self._heads:
+            if len(self._heads) >= KEPT:
+                self._heads.clear()
             try:
                 with path.open("rb") as file:
                     self._heads[path] = file.read(HEAD)

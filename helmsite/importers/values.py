@@ -48,8 +48,8 @@ class Place(NamedTuple):
     def inside(self, key: str | int) -> Place:
         """Return the place of a value's part."""
         if isinstance(key, int):
-            return self._replace(field=f"{self.field}[{key}]")
-        return self._replace(field=f"{self.field}.{key}" if self.field else key)
+            return Place(self.file, self.line, f"{self.field}[{key}]")
+        return Place(self.file, self.line, f"{self.field}.{key}" if self.field else key)
 
     def error(self, why: str) -> SourceError:
         """Return the error that says what is wrong here."""
@@ -117,6 +117,8 @@ class Row:
         found = self.value.get(key)
         if found is None:
             return self._missing(key, default)
+        if type(found) is float and math.isfinite(found):
+            return found
         return number(found, self.at(key))
 
     @overload
@@ -128,6 +130,8 @@ class Row:
         found = self.value.get(key)
         if found is None:
             return self._missing(key, default)
+        if type(found) is int and abs(found) < 2**31:
+            return found
         return integer(found, self.at(key))
 
     @overload
