@@ -1,0 +1,1 @@
+"""lighteval: details of samples in Parquet, and results in JSON."""
