@@ -280,7 +280,7 @@ def test_a_path_that_is_not_there_is_named(tmp_path: Path) -> None:
     [
         ("EleutherAI/pythia-1.4b-deduped", 1_400_000_000),
         ("facebook/opt-125m", 125_000_000),
-        ("bigscience/bloom-7b1", None),
+        ("bigscience/bloom-7b1", 7_100_000_000),
         ("meta-llama/Llama-2-70b-chat-hf", 70_000_000_000),
         ("Qwen/Qwen2.5-0.5B", 500_000_000),
         ("mistralai/Mixtral-8x7B-v0.1", None),
