@@ -6,9 +6,7 @@ import re
 
 from helmsite.schema import ModelCard
 
-SIZE = re.compile(
-    r"(?<![a-zA-Z0-9.])(\d+(?:\.\d+)?)\s?([mMbBtT])(\d?)(?![a-zA-Z0-9])"
-)
+SIZE = re.compile(r"(?<![a-zA-Z0-9.])(\d+(?:\.\d+)?)\s?([mMbBtT])(\d?)(?![a-zA-Z0-9])")
 UNITS = {"m": 10**6, "b": 10**9, "t": 10**12}
 MIXTURE = re.compile(r"(?<![a-zA-Z0-9])\d+x\d")
 
