@@ -140,14 +140,18 @@ def _filled(mapping: Mapping, file: File) -> Mapping:
     path = file.path
     folder = Path(file.name).parent.name or path.parent.name
     known = {"{stem}": path.stem, "{name}": path.name, "{folder}": folder}
-    constants = dict(mapping.constants)
-    for field, text in mapping.constants.items():
-        written = text
+
+    def told(written: str | float) -> str | float:
         for sign, value in known.items():
             if isinstance(written, str):
                 written = written.replace(sign, value)
-        constants[field] = written
-    return structs.replace(mapping, constants=constants)
+        return written
+
+    return structs.replace(
+        mapping,
+        constants={name: told(text) for name, text in mapping.constants.items()},
+        set={name: told(text) for name, text in mapping.set.items()},
+    )
 
 
 def _found(file: File, table: Table, mapping: Mapping, head: bytes) -> Found:

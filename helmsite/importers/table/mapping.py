@@ -106,6 +106,7 @@ class Mapping(Record, frozen=True):
         models: the same for each model, of values or, in a table of instances, answers.
         metrics: name → what there is to know.
         settings: columns that tell runs apart (shots, temperature, version of the prompt).
+        set: settings that are the same in every row.
         attributes: columns that say in which groups an instance is.
         groups: name of a group → its scenarios.
         ignore: columns that are left out.
@@ -115,7 +116,8 @@ class Mapping(Record, frozen=True):
         delimiter: the sign between columns; '': as the header tells.
         encoding: of the file; '': as its bytes tell.
         separator: the sign between the parts of a list that is one text.
-        needs: columns by which a ready mapping knows its tables.
+        needs: columns by which a ready mapping knows its tables; the others that it names
+            may be absent.
         title: what such a table is.
     """
 
@@ -127,6 +129,7 @@ class Mapping(Record, frozen=True):
     models: Columns = ()
     metrics: dict[str, Measure] = {}
     settings: tuple[str, ...] = ()
+    set: dict[str, str | int | float | bool] = {}
     attributes: tuple[str, ...] = ()
     groups: dict[str, tuple[str, ...]] = {}
     ignore: tuple[str, ...] = ()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import structs
 
 from helmsite.errors import suggest
+from helmsite.importers import values
 from helmsite.importers.table.mapping import (
     ALIKE,
     EVERY,
@@ -20,6 +21,8 @@ from helmsite.schema import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from helmsite.importers.table.cells import Cells
 
 WORDS: dict[str, str] = {
     "model": "model model_name model_id model_name_or_path modelname generator engine llm system",
@@ -66,7 +69,20 @@ SIDES = {
     "ci_high": ("ci_high", "ci_upper", "upper"),
     "n": ("n", "n_samples", "count"),
 }
-ANSWERS = ("id", "input", "prompt", "messages", "completion", "reference")
+TOLD = (
+    "model",
+    "scenario",
+    "metric",
+    "value",
+    "id",
+    "input",
+    "completion",
+    "reference",
+)
+ERRORS = ("stderr", "ci_low", "ci_high")
+ANSWERS = ("input", "prompt", "messages", "completion", "reference")
+IDS = {"id", "idx", "uid", "uuid", "task_id"}
+"""Columns that are called so may number rows of any kind."""
 
 
 class Cell(Record, frozen=True):
@@ -101,6 +117,15 @@ class Plan(Record, frozen=True):
     def has(self, field: str) -> bool:
         """Return whether there is a column or a constant for a field."""
         return field in self.columns or field in self.mapping.constants
+
+    def settings(self, row: dict[str, Any], cells: Cells) -> dict[str, Any]:
+        """Return a row's settings."""
+        found: dict[str, Any] = dict(self.mapping.set)
+        for column in self.mapping.settings:
+            value = at(row, column)
+            if not cells.is_nothing(value):
+                found[column] = values.plain(value)
+        return found
 
     def rest(self, row: dict[str, Any]) -> dict[str, Any]:
         """Return what a row says in columns that the mapping does not name."""
@@ -141,6 +166,7 @@ def word(column: str) -> str:
 def planned(mapping: Mapping, columns: Iterable[str]) -> tuple[Plan | None, list[str]]:
     """Return where things stand by a mapping, or what is wrong with it for these columns."""
     known = list(columns)
+    mapping = _present(mapping, known) if mapping.needs else mapping
     problems = []
     for column, field in _named(mapping):
         if column not in known and not _inside(column, known):
@@ -150,7 +176,7 @@ def planned(mapping: Mapping, columns: Iterable[str]) -> tuple[Plan | None, list
             )
     axis = next((name for name in ALIKE if getattr(mapping, name)), "")
     used = {column for column, _ in _named(mapping)} | set(mapping.ignore)
-    free = [c for c in known if "." not in c and not _covered(c, used)]
+    free = [c for c in known if not _inside(c, known) and not _covered(c, used)]
     cells = _cells(getattr(mapping, axis), free) if axis else ()
     used |= {cell.column for cell in cells}
     answers = any(field in mapping.columns for field in INSTANCE)
@@ -177,6 +203,31 @@ def _named(mapping: Mapping) -> list[tuple[str, str]]:
     return found
 
 
+def _present(mapping: Mapping, known: list[str]) -> Mapping:
+    """Return a ready mapping without the columns that are not there."""
+
+    def there(column: str) -> bool:
+        return column in known or _inside(column, known)
+
+    several: dict[str, Any] = {}
+    for name in ALIKE:
+        wide = getattr(mapping, name)
+        if isinstance(wide, dict):
+            several[name] = {k: c for k, c in wide.items() if there(c)}
+    metrics = {}
+    for metric, of in mapping.metrics.items():
+        gone = {s: "" for s in SIDES if getattr(of, s) and not there(getattr(of, s))}
+        metrics[metric] = structs.replace(of, **gone)
+    return structs.replace(
+        mapping,
+        columns={f: c for f, c in mapping.columns.items() if there(c)},
+        settings=tuple(filter(there, mapping.settings)),
+        attributes=tuple(filter(there, mapping.attributes)),
+        metrics=metrics,
+        **several,
+    )
+
+
 def _inside(column: str, known: list[str]) -> bool:
     return any(column.startswith(f"{each}.") for each in known)
 
@@ -201,50 +252,65 @@ def _lacking(plan: Plan) -> list[str]:
                 f"nothing says what the {field} is: a column, `constants`, or `{axis}`"
             )
     if plan.rows == "results":
-        if plan.axis != "scores":
-            if not plan.has("metric"):
-                found.append("nothing says what the metric is: a column or `constants`")
-            if not plan.axis and "value" not in plan.columns:
-                found.append("no column has the values: `columns.value`, or `scores`")
-        if plan.axis and not plan.cells:
-            found.append(f"`{plan.axis}: *`, but no column is left")
-    elif plan.axis == "scenarios":
+        return [*found, *_lacking_values(plan)]
+    if plan.axis == "scenarios":
         found.append("`scenarios` are columns of results; these rows are instances")
     elif "value" in plan.columns and not plan.has("metric"):
         found.append("nothing says what the metric of `value` is")
     return found
 
 
+def _lacking_values(plan: Plan) -> list[str]:
+    found = []
+    if plan.axis != "scores":
+        if not plan.has("metric"):
+            found.append("nothing says what the metric is: a column or `constants`")
+        if not plan.axis and "value" not in plan.columns:
+            found.append("no column has the values: `columns.value`, or `scores`")
+    if plan.axis and not plan.cells:
+        found.append(f"`{plan.axis}: *`, but no column is left")
+    sides = [side for side in ERRORS if plan.has(side)]
+    if len(plan.cells) > 1 and sides:
+        found.append(
+            f"`{sides[0]}` cannot be of all {len(plan.cells)} columns: name it under `metrics`"
+        )
+    return found
+
+
 def guessed(columns: Iterable[str]) -> Mapping | None:
     """Return the mapping that columns with obvious names speak for; None if none does."""
-    known = [c for c in columns if c.strip()]
+    everything = list(columns)
+    known = [c for c in everything if c.strip() and not _inside(c, everything)]
     fields = _fields(known)
+    if not {"model", "scenario"} <= set(fields):
+        return None
     settings = tuple(c for c in known if word(c) in SETTINGS)
-    taken = {*fields.values(), *settings}
-    scores = [c for c in known if c not in taken and is_metric(word(c))]
-    if "model" not in fields:
+    answers = (
+        any(f in fields for f in ANSWERS) or word(fields.get("id", "id")) not in IDS
+    )
+    if not answers:
+        fields = {f: c for f, c in fields.items() if f not in INSTANCE}
+    scores = []
+    if not {"metric", "value"} <= set(fields):
+        fields.pop("metric", None)
+        value = fields.pop("value", "")
+        taken = {*fields.values(), *settings}
+        free = [c for c in known if c not in taken and is_metric(word(c))]
+        scores = [c for c in free if not answers or word(c) != "result"]
+        if value and word(value) == "value" and not scores:
+            return None
+    if not answers and not scores and "value" not in fields:
         return None
-    answers = [f for f in ANSWERS if f in fields]
-    constants: dict[str, str | int | float | bool] = {}
-    if "value" in fields and "metric" not in fields:
-        score = fields.pop("value")
-        scores.insert(0, score)
-    if scores and "value" in fields:
-        scores = []
-    if "scenario" not in fields:
-        return None
-    if not answers and "value" not in fields and not scores:
-        return None
-    if "metric" in fields and "value" not in fields:
-        del fields["metric"]
-    sides = {s: _sides(s, known, sole=len(scores) == 1, fields=fields) for s in scores}
+    metrics = {}
+    for score in scores:
+        sides = _sides(score, known, sole=len(scores) == 1, fields=fields)
+        if sides != Measure():
+            metrics[score] = sides
     if scores:
-        for side in SIDES:
-            fields.pop(side, None)
-    metrics = {name: side for name, side in sides.items() if side != Measure()}
+        fields = {f: c for f, c in fields.items() if f not in SIDES}
     return Mapping(
+        rows="instances" if answers else "results",
         columns=fields,
-        constants=constants,
         scores=tuple(scores),
         metrics=metrics,
         settings=settings,
@@ -285,9 +351,10 @@ def _sides(
 
 def skeleton(columns: Iterable[str]) -> str:
     """Return what to type for a table that explains itself not: options with its columns."""
-    known = [c for c in columns if "." not in c]
-    fields = _fields(known)
-    rest = [c for c in known if c not in fields.values()]
+    everything = list(columns)
+    known = [c for c in everything if not _inside(c, everything)]
+    fields = {f: c for f, c in _fields(known).items() if f in TOLD}
+    rest = [c for c in known if c not in fields.values() and c]
     shown = [f"--column {field}={_quoted(column)}" for field, column in fields.items()]
     lacking = [field for field in ("model", "scenario") if field not in fields]
     shown += [f"--constant {field}=NAME" for field in lacking]

@@ -149,11 +149,7 @@ class Results:
 
     def _set(self, row: dict[str, Any]) -> dict[str, Any]:
         """Return a row's settings; equal ones are one object."""
-        found = {
-            column: values.plain(at(row, column))
-            for column in self._plan.mapping.settings
-            if not self._cells.is_nothing(at(row, column))
-        }
+        found = self._plan.settings(row, self._cells)
         for field in ("revision", "quantisation"):
             if text := self._name(row, field):
                 found[field] = text

@@ -77,11 +77,7 @@ class Sorter:
         for field in ("model", "scenario"):
             if not said[field]:
                 raise place.inside(plan.columns.get(field, field)).error("empty")
-        settings = {
-            column: values.plain(at(row, column))
-            for column in plan.mapping.settings
-            if not cells.is_nothing(at(row, column))
-        }
+        settings = plan.settings(row, cells)
         blob = msgspec.json.encode(settings, order="deterministic").decode()
         return Key(**said, settings=blob)
 
