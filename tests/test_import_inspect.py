@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from helmsite.importers.inspect_files import open_log
+from helmsite.importers.inspect_log.files import open_log
 from tests.importing import accounted, bring
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import structs
 
-from helmsite.importers.inspect_samples import SPLIT
-from helmsite.importers.inspect_scores import (
+from helmsite.importers.inspect_log.samples import SPLIT
+from helmsite.importers.inspect_log.scores import (
     ACCURACY,
     AVERAGES,
     ERRORS,
@@ -22,7 +22,7 @@ from helmsite.schema import MetricFacts, Score, Stat
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from helmsite.importers.inspect_scores import Asked
+    from helmsite.importers.inspect_log.scores import Asked
     from helmsite.importers.values import Row
 
 MEAN = "mean"

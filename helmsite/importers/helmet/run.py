@@ -1,24 +1,18 @@
-"""HELMET: the files of one result are a run; those of a model and length give averages.
-
-A result is `X.json`, `X.json.score` and, where a judge read it, `X-gpt4eval_o.json`.
-"""
+"""The files of a result → the records of a run."""
 
 from __future__ import annotations
 
-import json
-from collections import defaultdict
-from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
 from helmsite.errors import SourceError
-from helmsite.importers import helmet_averages, helmet_stats, naming, reading, redact
-from helmsite.importers import helmet_names as names
-from helmsite.importers.found import Aggregates, Found, Imported
-from helmsite.importers.helmet_rows import JUDGED, SPLIT, Asking, Items, items
+from helmsite.importers import naming, reading, redact
+from helmsite.importers.found import Aggregates, Imported
+from helmsite.importers.helmet import names
+from helmsite.importers.helmet import stats as numbers
+from helmsite.importers.helmet.rows import JUDGED, SPLIT, Asking, Items, items
 from helmsite.importers.values import Place, Row, plain
 from helmsite.schema import (
     AdapterSpec,
@@ -31,12 +25,10 @@ from helmsite.schema import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from helmsite.importers.found import Notes
-    from helmsite.importers.tree import File, Tree
+    from helmsite.importers.found import Found, Notes
 
-NEEDED = {"input_max_length", "generation_max_length", "datasets"}
 SERVERS = (("use_vllm", "vllm"), ("use_sglang", "sglang"))
 OF_MODEL = (
     *("use_chat_template", "rope_theta", "no_bf16", "thinking", "system_message"),
@@ -46,189 +38,9 @@ OF_MACHINE = (
     *("output_dir", "overwrite", "num_workers", "debug", "count_tokens", "config"),
     *("no_cuda", "model_name_or_path", "test_files", "demo_files", "datasets"),
 )
-KINDS = ("result", "judged", "score")
 
 
-@dataclass
-class Result:
-    """The files of one result, and what is known of it before it is read."""
-
-    files: dict[str, File] = field(default_factory=dict)
-    args: dict[str, Any] = field(default_factory=dict)
-    named: names.Named | None = None
-
-    @property
-    def first(self) -> File:
-        """The file that is told of."""
-        return next(self.files[k] for k in KINDS if k in self.files)
-
-    @property
-    def when(self) -> float:
-        """When the newest of the files was written."""
-        return max(f.changed for f in self.files.values())
-
-    @property
-    def dataset(self) -> str:
-        """HELMET's name of the data set."""
-        said = self.args.get("datasets")
-        known = self.named.dataset if self.named else ""
-        return said if isinstance(said, str) and "," not in said else known
-
-    @property
-    def length(self) -> int:
-        """Tokens of a prompt, 0 if that is not known."""
-        if self.named:
-            return self.named.length
-        return _length(self.args)
-
-    @property
-    def shots(self) -> int:
-        """In-context examples."""
-        said = self.args.get("shots")
-        if isinstance(said, int) and 0 <= said < names.THINKING:
-            return said
-        return self.named.shots if self.named else 0
-
-    @property
-    def model(self) -> str:
-        """The model's name: of a local folder the last part."""
-        said = self.args.get("model_name_or_path")
-        if isinstance(said, str) and said:
-            return model_name(said)
-        return self.first.path.parent.name
-
-
-def _length(args: dict[str, Any]) -> int:
-    said = args.get("input_max_length")
-    if not isinstance(said, int) or isinstance(said, bool) or not 0 <= said < 2**31:
-        return 0
-    more = names.THINKING if args.get("thinking") is True else 0
-    return said - more if said > more else said
-
-
-def model_name(path: str) -> str:
-    """Return a model's name: `org/name` as it is, of a path to a folder its last part."""
-    clean = path.rstrip("/\\").replace("\\", "/")
-    parts = clean.split("/")
-    if len(parts) == 2 and parts[0] not in {"", ".", "..", "~", "models", "output"}:
-        return clean
-    return parts[-1] or path
-
-
-class HelmetImporter:
-    """Takes results of HELMET."""
-
-    title = "HELMET"
-
-    def survey(self, tree: Tree, notes: Notes) -> Iterator[Found]:  # noqa: ARG002
-        """Claim results by what they hold; scores alone by their name and numbers."""
-        results: dict[Path, Result] = defaultdict(Result)
-        for file in tree.open():
-            args = _args(tree, file)
-            kind = "judged" if file.path.name.endswith(names.JUDGED) else "result"
-            if args is None:
-                kind = "score" if _is_score(tree, file) else ""
-            if not kind:
-                continue
-            tree.claim(file.path)
-            result = results[file.path.parent / names.stem(file.path.name)]
-            result.files[kind] = file
-            result.args = args or result.args
-            result.named = names.named(file.path.name)
-        groups: dict[tuple[str, str, int, str], list[Result]] = defaultdict(list)
-        for result in results.values():
-            yield _found(result)
-            if names.category(result.dataset) and result.length:
-                folder = str(result.first.path.parent)
-                tag = result.named.tag if result.named else ""
-                groups[folder, result.model, result.length, tag].append(result)
-        for (_, model, length, tag), several in groups.items():
-            yield _found_averages(model, length, tag, several)
-
-    def read(self, found: Found, notes: Notes) -> Iterator[Imported | Aggregates]:
-        """Yield a result's run, or the averages over several results."""
-        if found.options.get("averages"):
-            yield helmet_averages.averages(found)
-            return
-        files = _by_kind(found)
-        reader = _Reader(found, files, notes)
-        if "result" in files or "judged" in files:
-            yield reader.imported()
-        else:
-            yield reader.aggregates()
-
-
-def _args(tree: Tree, file: File) -> dict[str, Any] | None:
-    """Return the arguments of a result, None if a file is none."""
-    if "args" not in tree.keys(file.path):
-        return None
-    text = tree.head(file.path).decode("utf-8-sig", "replace")
-    at = text.find('"args"')
-    start = text.find("{", at)
-    with suppress(ValueError, RecursionError):
-        found, _ = json.JSONDecoder().raw_decode(text, start)
-        if isinstance(found, dict) and found.keys() >= NEEDED:
-            return {str(k): v for k, v in reading.whole(found).items()}
-    if names.is_like(file.path.name) and file.path.name.endswith(names.RESULT):
-        return {}
-    return None
-
-
-def _is_score(tree: Tree, file: File) -> bool:
-    name = file.path.name
-    return (
-        name.endswith(names.SCORE)
-        and names.is_like(name)
-        and tree.head(file.path).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
-    )
-
-
-def _found(result: Result) -> Found:
-    files = [result.files[k] for k in KINDS if k in result.files]
-    kinds = [k for k in KINDS if k in result.files]
-    stem = names.stem(result.first.path.name)
-    scenario = ""
-    if result.dataset and result.length:
-        scenario = names.scenario(result.dataset, result.length, result.shots)
-    return Found(
-        importer="helmet",
-        key=f"{result.model}/{stem}",
-        files=tuple(str(f.path) for f in files),
-        names=tuple(f.name for f in files),
-        title=f"{scenario or stem} by {result.model}",
-        model=result.model,
-        scenario=scenario,
-        when=result.when,
-        options={"kinds": kinds},
-    )
-
-
-def _found_averages(
-    model: str, length: int, tag: str, several: Sequence[Result]
-) -> Found:
-    files = sorted(
-        (f for result in several for f in result.files.values()), key=lambda f: f.name
-    )
-    return Found(
-        importer="helmet",
-        key=f"{model}/averages at {length}{f' of {tag}' if tag else ''}",
-        files=tuple(str(f.path) for f in files),
-        names=tuple(f.name for f in files),
-        title=f"averages at {length:,} tokens by {model}",
-        model=model,
-        scenario=helmet_averages.overall(length),
-        when=max(result.when for result in several),
-        options={"averages": True, "length": length, "model": model},
-    )
-
-
-def _by_kind(found: Found) -> dict[str, tuple[Path, str]]:
-    kinds = found.options.get("kinds", ())
-    pairs = zip(found.files, found.names, strict=True)
-    return {k: (Path(f), n) for k, (f, n) in zip(kinds, pairs, strict=True)}
-
-
-class _Reader:
+class Reader:
     """Reads the files of a result."""
 
     def __init__(
@@ -292,7 +104,7 @@ class _Reader:
             replies=made.replies,
             scores=made.scores,
             stats=stats,
-            metrics=helmet_stats.facts(metrics),
+            metrics=numbers.facts(metrics),
             warnings=tuple(self.warnings),
         )
 
@@ -309,7 +121,7 @@ class _Reader:
         """Tokens of a prompt."""
         if self.named:
             return self.named.length
-        return _length({k: self.args.get(k) for k in self.args})
+        return names.length({k: self.args.get(k) for k in self.args})
 
     def _values(self, main: Row, count: int) -> dict[str, list[Any]]:
         """Return each metric's values, one an item."""
@@ -357,7 +169,7 @@ class _Reader:
             for k in OF_MODEL
             if args.get(k) not in (None, "", False)
         }
-        return ModelIdentity(model_name(path), client=client, settings=settings)
+        return ModelIdentity(names.model(path), client=client, settings=settings)
 
     def _spec(self, adapter: AdapterSpec) -> RunSpec:
         args = self.args
@@ -382,10 +194,10 @@ class _Reader:
     def _stats(self, main: Row) -> list[Stat]:
         """Return the averages, once each; of those that differ the result's own counts."""
         averaged = main.row("averaged_metrics", Row({}, main.at("averaged_metrics")))
-        found = {(s.metric, s.scorer): s for s in helmet_stats.averages(averaged)}
+        found = {(s.metric, s.scorer): s for s in numbers.averages(averaged)}
         if self.score is not None:
             is_alce = "alce" in self.dataset
-            said = helmet_stats.alce if is_alce else helmet_stats.averages
+            said = numbers.alce if is_alce else numbers.averages
             for stat in said(self.score):
                 own = found.setdefault((stat.metric, stat.scorer), stat)
                 if own.value != stat.value and not is_alce:
@@ -451,7 +263,7 @@ class _Reader:
                 self.found.names[0], "its name does not tell which result it is of"
             )
         is_alce = "alce" in named.dataset
-        stats = list((helmet_stats.alce if is_alce else helmet_stats.averages)(score))
+        stats = list((numbers.alce if is_alce else numbers.averages)(score))
         facts = scenario_facts(named.dataset, named.length, named.shots)
         settings = {
             "dataset": named.dataset,
@@ -468,7 +280,7 @@ class _Reader:
                 for stat in stats
             ],
             scenarios=(facts,),
-            metrics=helmet_stats.facts(s.metric for s in stats),
+            metrics=numbers.facts(s.metric for s in stats),
             cards=(naming.card(self.found.model),),
         )
 
@@ -495,6 +307,3 @@ def scenario_facts(dataset: str, length: int, shots: int) -> ScenarioFacts:
         main_metric=counts[0] if counts else "",
         main_split=SPLIT,
     )
-
-
-IMPORTER = HelmetImporter()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from helmsite.importers.helmet_rows import JUDGE, LENGTHS, SPLIT
+from helmsite.importers.helmet.rows import JUDGE, LENGTHS, SPLIT
 from helmsite.importers.values import Row, number, plain
 from helmsite.schema import MetricFacts, Stat
 

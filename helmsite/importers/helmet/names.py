@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from helmsite.schema import Record, format_entry
 
@@ -151,3 +151,21 @@ def named(file: str) -> Named | None:
 def is_like(file: str) -> bool:
     """Return whether a file is named as HELMET names its results."""
     return bool(_LIKE.search(file))
+
+
+def length(args: dict[str, Any]) -> int:
+    """Return a prompt's length in tokens by a result's arguments, 0 if they don't say it."""
+    said = args.get("input_max_length")
+    if not isinstance(said, int) or isinstance(said, bool) or not 0 <= said < 2**31:
+        return 0
+    more = THINKING if args.get("thinking") is True else 0
+    return said - more if said > more else said
+
+
+def model(path: str) -> str:
+    """Return a model's name: `org/name` as it is, of a path to a folder its last part."""
+    clean = path.rstrip("/\\").replace("\\", "/")
+    parts = clean.split("/")
+    if len(parts) == 2 and parts[0] not in {"", ".", "..", "~", "models", "output"}:
+        return clean
+    return parts[-1] or path

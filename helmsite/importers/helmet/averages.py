@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from helmsite.errors import SourceError
-from helmsite.importers import helmet_names as names
 from helmsite.importers import naming, reading
 from helmsite.importers.found import Aggregates
-from helmsite.importers.helmet_rows import SPLIT
+from helmsite.importers.helmet import names
+from helmsite.importers.helmet.rows import SPLIT
 from helmsite.importers.values import Place, Row
 from helmsite.schema import (
     MetricFacts,
