@@ -42,6 +42,7 @@ BUILTIN: dict[str, str] = {
     "lm_eval": "helmsite.importers.lm_eval:IMPORTER",
     "every_eval_ever": "helmsite.importers.every_eval_ever.importer:IMPORTER",
     "lighteval": "helmsite.importers.lighteval.importer:IMPORTER",
+    "opencompass": "helmsite.importers.opencompass.importer:IMPORTER",
     "table": "helmsite.importers.table.importer:IMPORTER",
 }
 """In the order in which they are asked; those of other packages come after them."""

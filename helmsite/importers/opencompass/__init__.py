@@ -1,0 +1,1 @@
+"""OpenCompass: predictions, results and summaries of its work folders."""
