@@ -26,8 +26,10 @@ GIVEN = (
 )
 
 
-def published(spec: Spec, stats: Iterable[Stat], run: str) -> list[PublishedStat]:
-    """Return aggregates as results without instances."""
+def published(
+    spec: Spec, stats: Iterable[Stat], run: str, file: str
+) -> list[PublishedStat]:
+    """Return the aggregates of a run, of a file, as results without instances."""
     settings = {
         "run": run,
         "method": spec.adapter.method,
@@ -35,7 +37,8 @@ def published(spec: Spec, stats: Iterable[Stat], run: str) -> list[PublishedStat
         "num_train_trials": spec.adapter.num_train_trials,
     }
     return [
-        PublishedStat(spec.entry.scenario, spec.model, stat, settings) for stat in stats
+        PublishedStat(spec.entry.scenario, spec.model, stat, settings, file)
+        for stat in stats
     ]
 
 
@@ -64,7 +67,7 @@ def listed(folder: Folder) -> Iterator[Aggregates]:
             folder.problem(error)
             continue
         yield Aggregates(
-            results=published(spec, stats, name),
+            results=published(spec, stats, name, place.file),
             scenarios=(schema.scenario(spec, {}, encrypted=False),),
             metrics=tuple(map(schema.facts, dict.fromkeys(s.metric for s in stats))),
             cards=(schema.card(spec.model),),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from helmsite.errors import ConfigError
@@ -17,8 +18,11 @@ if TYPE_CHECKING:
     from helmsite.importers.values import Place
 
 FAMILIES = ("robustness", "fairness")
-ELSEWHERE = ("method", "process_output", "model", "model_deployment", "groups")
+ELSEWHERE = ("method", "model")
 """Parameters of a run's name that say nothing about the scenario."""
+
+PROCESSED = re.compile(r"(?<=[:,])process_output=[^,]*,?|,process_output=[^,]*$")
+"""An argument that no entry of ours has: it rewrites what metrics get."""
 
 PARAMETERS: dict[str, dict[str, Any]] = {
     "dialect": {"prob": None, "source_class": "SAE", "target_class": "AAVE"},
@@ -53,10 +57,11 @@ FILLER = "FillerWordsPerturbation"
 
 def entry_of(run: str) -> RunEntry:
     """Return what a run's name says; of a name that is no entry, all of it is the scenario."""
-    try:
-        entry = read_entry(run)
-    except ConfigError:
-        entry = RunEntry(scenario=run)
+    entry = RunEntry(scenario=run)
+    for text in (run, PROCESSED.sub("", run)):
+        with suppress(ConfigError):
+            entry = read_entry(text)
+            break
     try:
         name, given = parse_entry(as_entry(entry.scenario))
     except ConfigError:

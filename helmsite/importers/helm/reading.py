@@ -224,17 +224,22 @@ class _Run:
         """
         found = {s.metric: None for s in rows} | {s.metric: None for s in stats}
         asked = [n for _, args in self.spec.metrics for n in names_of(args)]
-        other = {
-            prefix
-            for kind, args in self.spec.metrics
-            for part, prefix, usual in MEANT
-            if part in kind
-            and any(args.get(k, v) not in (None, v) for k, v in usual.items())
-        }
         return tuple(
             name
             for name in dict.fromkeys([*asked, *found])
-            if name not in REPORTED_ONLY and not name.startswith(tuple(other))
+            if name not in REPORTED_ONLY and not name.startswith(self._otherwise())
+        )
+
+    def _otherwise(self) -> tuple[str, ...]:
+        """Return how the names begin of metrics that mean something else in this run."""
+        return tuple(
+            {
+                prefix: None
+                for kind, args in self.spec.metrics
+                for part, prefix, usual in MEANT
+                if part in kind
+                and any(args.get(k, v) not in (None, v) for k, v in usual.items())
+            }
         )
 
     def _facts(
@@ -256,6 +261,8 @@ class _Run:
             facts = self.schema.facts(name)
             if name in weighted:
                 facts = structs.replace(facts, aggregation="ratio")
+            if name.startswith(self._otherwise()):
+                facts = structs.replace(facts, source="HELM")
             if name in compute:
                 facts = structs.replace(facts, higher_is_better=None)
             made.append(facts)
@@ -302,7 +309,9 @@ class _Run:
         scenario = folder.row(survey.SCENARIO)
         said = dict(scenario.value) if scenario else {}
         return Aggregates(
-            results=published(self.spec, stats, folder.found.title),
+            results=published(
+                self.spec, stats, folder.found.title, folder.names[survey.STATS]
+            ),
             scenarios=(self.schema.scenario(self.spec, said, encrypted=False),),
             metrics=tuple(
                 map(self.schema.facts, dict.fromkeys(s.metric for s in stats))
@@ -324,8 +333,5 @@ def _times(replies: Sequence[Reply]) -> tuple[float | None, float | None]:
 
 
 def _more(scenario: dict[str, Any]) -> dict[str, Any]:
-    """Return what scenario.json says and no field of ours holds."""
-    rest = {
-        k: plain(v) for k, v in scenario.items() if k not in {"name", "description"}
-    }
-    return {"scenario": rest} if rest else {}
+    """Return what scenario.json says, as a setting: not all of it has a field of ours."""
+    return {"scenario": plain(scenario)} if scenario else {}

@@ -234,7 +234,6 @@ class Schema:
             description=_text(said, "description"),
             family="other",
             higher_is_better=not lower if isinstance(lower, bool) else None,
-            source="HELM",
         )
 
     def card(self, name: str) -> ModelCard:

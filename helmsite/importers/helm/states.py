@@ -237,7 +237,7 @@ class Reader:
         more = self._more(row, asked)
         if result is None:
             return [Reply(request, Completion(error=NO_RESULT, extra=more))]
-        more |= result.rest(*RESULT)
+        more |= {k: v for k, v in result.rest(*RESULT).items() if v not in (None, [])}
         timing = self._timing(result, more)
         if not result.flag("success", True) or "error" in result:
             said = result.get("error")
@@ -328,6 +328,8 @@ class Reader:
         tokens = Tokens.read(row)
         extra = row.rest("text", "logprob", "tokens", "finish_reason")
         reason, more = finish_of(row)
+        if "logprob" in row:
+            extra["echo_logprob"] = plain(row.get("logprob"))
         if row.text("text", request.prompt) != request.prompt:
             extra["text"] = row.text("text")
         echo = Echo(tokens, request.prompt)

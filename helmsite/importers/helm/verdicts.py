@@ -70,7 +70,8 @@ class Reader:
         """Return what is said about each instance; of those in `known` if it is given.
 
         A key may come several times, once for each of HELM's classes of metrics, and for
-        each window. One request after the other is a window of its own.
+        each window; these are numbered. HELM's mean is over requests: where an instance
+        may have several, scores are weighted by their number.
         """
         made = Scores()
         if not isinstance(found, list):
@@ -116,6 +117,7 @@ class Reader:
             if self.windows:
                 index = count[key, name]
                 count[key, name] += 1
+                weight = weight or 1.0
             elif name in there:
                 if there[name] != value:
                     self.problem(
