@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from helmsite.cli.options import Place
     from helmsite.importers import Found, Notes
+    from helmsite.importers.table.mapping import Mapping as TableMapping
     from helmsite.run.imported import Made
     from helmsite.run.importing import Report, Survey
 
@@ -51,6 +52,26 @@ FILE = click.Path(path_type=Path, dir_okay=False)
     multiple=True,
     help="File of scenarios' names that mean the same.",
 )
+@click.option(
+    "--map",
+    "mapping",
+    metavar="FILE",
+    help="What the columns of tables hold: a file, or the name of a ready mapping.",
+)
+@click.option(
+    "--column",
+    "columns",
+    metavar="FIELD=COLUMN",
+    multiple=True,
+    help="A column of tables and what it holds (repeatable).",
+)
+@click.option(
+    "--constant",
+    "constants",
+    metavar="FIELD=TEXT",
+    multiple=True,
+    help="What is the same for all rows of tables (repeatable).",
+)
 @click.option("--again", is_flag=True, help="Take what is in the archive already, too.")
 @click.option(
     "--strict", is_flag=True, help="Take no result in which anything is wrong."
@@ -76,6 +97,9 @@ def command(  # noqa: PLR0913 - one for each option
     chosen: tuple[str, ...],
     model_map: tuple[Path, ...],
     scenario_map: tuple[Path, ...],
+    mapping: str | None,
+    columns: tuple[str, ...],
+    constants: tuple[str, ...],
     report: Path | None,
     workers: int | None,
     again: bool,
@@ -101,7 +125,7 @@ def command(  # noqa: PLR0913 - one for each option
     wish = Wish(
         suite, read_maps([*model_map, *scenario_map]), again=again, strict=strict
     )
-    found = survey(paths, chosen)
+    found = survey(paths, chosen, _mapping(mapping, columns, constants))
     _say_found(found)
     _say_skipped(found.notes.skipped)
     if dry_run:
@@ -129,6 +153,16 @@ def command(  # noqa: PLR0913 - one for each option
         raise SystemExit(2 if strict else 6)
 
 
+def _mapping(
+    named: str | None, columns: Sequence[str], constants: Sequence[str]
+) -> TableMapping | None:
+    """Return what the user says about tables, None if nothing."""
+    from helmsite.importers.table import mapping
+
+    base = mapping.named(named) if named else None
+    return mapping.given(columns, constants, base) if columns or constants else base
+
+
 def _say_found(found: Survey) -> None:
     from helmsite.importers import load
 
@@ -137,11 +171,11 @@ def _say_found(found: Survey) -> None:
         by_tool[each.importer].append(each)
     for tool, several in by_tool.items():
         known = [each.instances for each in several]
-        counts = [
-            _count(len(several), "result"),
-            _count(len({f.model for f in several if f.model}), "model"),
-            _count(len({f.scenario for f in several if f.scenario}), "scenario"),
-        ]
+        models = {each.model for each in several} - {""}
+        scenarios = {each.scenario for each in several} - {""}
+        counts = [_count(len(several), "result")]
+        counts += [_count(len(models), "model")] if models else []
+        counts += [_count(len(scenarios), "scenario")] if scenarios else []
         if all(n is not None for n in known):
             counts.append(_count(sum(n or 0 for n in known), "instance"))
         files = len({file for each in several for file in each.files})
@@ -158,9 +192,8 @@ def _say_skipped(skipped: Mapping[str, str]) -> None:
     for name, reason in sorted(skipped.items()):
         by_reason[reason].append(name)
     for reason, names in sorted(by_reason.items(), key=lambda e: (-len(e[1]), e[0])):
-        shown = ", ".join(names[:SHOWN])
-        more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
-        click.echo(one_line(f"  left out: {shown}{more}: {reason}"))
+        what = names[0] if len(names) == 1 else f"{len(names):,} files like {names[0]}"
+        click.echo(one_line(f"  left out: {what}: {reason}"))
 
 
 def _say_done(done: Report) -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from helmsite.archive import Archive
     from helmsite.config import Project
+    from helmsite.importers.table.mapping import Mapping as TableMapping
     from helmsite.schema import PublishedStat
 
 AHEAD = 2
@@ -70,14 +71,23 @@ class Survey(NamedTuple):
     notes: Notes
 
 
-def survey(paths: Sequence[Path], chosen: Sequence[str] = ()) -> Survey:
+def survey(
+    paths: Sequence[Path],
+    chosen: Sequence[str] = (),
+    mapping: TableMapping | None = None,
+) -> Survey:
     """Return the results in files and folders, and what is left out and why.
+
+    Args:
+        paths: files and folders.
+        chosen: only results of these tools; default: all.
+        mapping: what the columns of tables hold.
 
     Raises:
         ConfigError: a path is not there, or there is no importer of a name.
     """
     notes = Notes()
-    tree = Tree(paths, notes)
+    tree = Tree(paths, notes, mapping)
     found = tuple(importers.survey(tree, notes, chosen))
     return Survey(found, notes)
 
