@@ -311,6 +311,16 @@ def test_names_tell_sizes(name: str, size: int | None) -> None:
             "a credential",
         ),
         (
+            {"error": "ValueError('no: token=Zx91kLm0pQ77')"},
+            {"error": "ValueError('no: token=[removed]')"},
+            "a credential",
+        ),
+        (
+            {"sent": "{'api_key': 'Zx91kLm0pQ77'}"},
+            {"sent": "{'api_key': '[removed]'}"},
+            "a credential",
+        ),
+        (
             {"path": "/home/somebody/models/a.gguf"},
             {"path": "~/models/a.gguf"},
             "a home folder",

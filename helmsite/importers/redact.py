@@ -25,9 +25,8 @@ _SPECIAL = re.compile(
     r"(?:bos|eos|pad|unk|sep|cls|mask|eot|stop|start|end|prefix|image|special)_?tokens?$",
     re.IGNORECASE,
 )
-_ASSIGNED = re.compile(
-    r"(?P<name>[A-Za-z][\w.-]*)(?P<sign>\s*[=:]\s*|\s+)(?P<value>[^\s,;'\"]+)"
-)
+_NAMED = re.compile(r"(?<![\w.-])-*(?P<name>\w[\w.-]*)(?:['\"]?\s*[=:]\s*['\"]?|\s+)")
+_VALUE, _BEGINNING = re.compile(r"[^\s,;'\"]+"), re.compile(r"[^\s,;'\"]{1,1000}")
 
 
 def settings(found: Any, hidden: Counter[str], name: str = "") -> Any:
@@ -56,7 +55,7 @@ def text(found: str, hidden: Counter[str], name: str = "") -> str:
         hidden[kind] += 1
         found = found.replace(key.decode("utf-8", "surrogatepass"), SHOWN)
     if "=" in found or ":" in found or "--" in found:
-        found = _ASSIGNED.sub(lambda match: _assigned(match, hidden), found)
+        found = _assigned(found, hidden)
     if "://" in found:
         found, count = _PASSWORD.subn(SHOWN, found)
         hidden["a password in an address"] += count
@@ -67,12 +66,21 @@ def text(found: str, hidden: Counter[str], name: str = "") -> str:
     return found
 
 
-def _assigned(match: re.Match[str], hidden: Counter[str]) -> str:
-    value = match["value"]
-    if value == SHOWN or not _is_named_secret(match["name"], value):
-        return match[0]
-    hidden["a credential"] += 1
-    return f"{match['name']}{match['sign']}{SHOWN}"
+def _assigned(found: str, hidden: Counter[str]) -> str:
+    """Replace values whose names say that they are secrets: `x: token=...` has one."""
+    parts, done = [], 0
+    for match in _NAMED.finditer(found):
+        if match.start() < done or not NAMES.search(match["name"]):
+            continue
+        value = _BEGINNING.match(found, match.end())
+        if value is None or value[0] == SHOWN:
+            continue
+        if _is_named_secret(match["name"], value[0]):
+            hidden["a credential"] += 1
+            parts += [found[done : value.start()], SHOWN]
+            whole = _VALUE.match(found, match.end())
+            done = whole.end() if whole else value.end()
+    return "".join([*parts, found[done:]])
 
 
 def _is_named_secret(name: str, value: str) -> bool:
