@@ -230,8 +230,8 @@
       high && `95 % interval ${low} to ${high}`,
       head.dataset.s && `mean over ${cell.dataset.s ? `${cell.dataset.s} of ` : ""}${head.dataset.s} scenarios`,
       asked && `${scored} of ${asked} observations scored`,
-      more && `${more.textContent.slice(1)} other run${more.textContent === "+1" ? "" : "s"} not shown here`,
-      "r" in cell.dataset && "as reported by its source",
+      more && more.title.replace(/ of this model.*$/, " not shown here"),
+      "r" in cell.dataset && `as reported by its source${/(^|\/)sources\//.test(link.getAttribute("href")) ? ", without instances" : ""}`,
       run && `run ${run[1]}`,
     ].filter(Boolean).join("; ");
   };

@@ -34,6 +34,8 @@ from helmsite.query.rows import (
     RunSummary,
     ScenarioPage,
     ScenarioSummary,
+    SourceFile,
+    SourcePage,
     TrialView,
 )
 from helmsite.schema import (
@@ -467,6 +469,12 @@ class FakeResults:
         )
         runs = tuple(s for s in self.summaries if s.manifest.card.name == name)
         return ModelPage(self.cards[i], results, runs)
+
+    def sources(self) -> tuple[SourceFile, ...]:
+        return ()
+
+    def source(self, key: str) -> SourcePage:
+        raise AssertionError(key)
 
     def runs(self) -> tuple[RunSummary, ...]:
         return tuple(sorted(self.summaries, key=lambda s: s.manifest.run_id))

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from msgspec import structs
 
-from helmsite.render import contamination, formats, joints
+from helmsite.render import contamination, formats, joints, reach
 from helmsite.render.names import digest, link, slug
-from helmsite.render.parts import Bar, Board, CellView, ColumnView, Link, RowView
+from helmsite.render.parts import Bar, Board, CellView, ColumnView, RowView
 from helmsite.render.text import plain
 
 if TYPE_CHECKING:
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 WIDTH = 24.0
 NARROW = 0.4
-RUNS = "runs-here"
 CONTAMINATED = (
     "†: the model may have been trained on the scenario; its page tells what is known"
 )
@@ -95,37 +93,6 @@ def bar(cell: Cell, scale: Range | None) -> Bar | None:
     return Bar(place(cell.ci_low), place(cell.ci_high), place(cell.value))
 
 
-def line_of(site: SiteMap, run_id: str) -> str:
-    """Return what names a run's line in its scenario's list; '' without a page of it."""
-    return site.run(run_id).removeprefix("runs/").removesuffix("/index.html")
-
-
-def runs_of(
-    site: SiteMap, path: str, scenario: str, card: ModelCard, cell: Cell
-) -> str:
-    """Return how the page at `path` reaches a model's runs on a scenario's page.
-
-    It names the line of the first that is not shown, and the model to filter by.
-    """
-    target = site.scenario(scenario)
-    if not target or not cell.other_runs:
-        return ""
-    words = quote(plain(card.title or card.name), safe="", errors="replace")
-    line = line_of(site, cell.other_runs[0])
-    here = "" if target == path else link(path, target)
-    return f"{here}?{RUNS}.model={words}#{f'run-{line}' if line else RUNS}"
-
-
-def _more(cell: Cell, href: str) -> Link | None:
-    if not cell.other_runs or not href:
-        return None
-    count = len(cell.other_runs)
-    words = (
-        f"{formats.count(count, 'other run')} of this model, not shown here: see all"
-    )
-    return Link(f"+{count}", href, words)
-
-
 def cell_view(
     cell: Cell,
     metric: MetricFacts | None,
@@ -143,18 +110,15 @@ def cell_view(
     if cell.value is None:
         reason = cell.missing or "not run"
         words = formats.hole(reason)
-        return CellView("·", title=words, href=href, more=_more(cell, others))
+        return CellView("·", title=words, href=href, more=reach.more(cell, others))
     exact = formats.value(cell.value, form)
     judge = f" by {plain(cell.scorer)}" if cell.scorer else ""
     known = [f"{name}{judge} {exact}", formats.interval(cell, form), joints.words(cell)]
     if cell.n_asked:
         known.append(f"{cell.n_scored:,} of {cell.n_asked:,} observations scored")
-    if cell.other_runs:
-        known.append(
-            f"{formats.count(len(cell.other_runs), 'other run')} not shown here"
-        )
-    if cell.origin == "reported":
-        known.append("as reported by its source")
+    if unseen := reach.unseen(cell):
+        known.append(f"{unseen} not shown here")
+    known.append(reach.origin(cell))
     partial = cell.n_scored < cell.n_asked
     view = CellView(
         text=exact,
@@ -165,7 +129,7 @@ def cell_view(
         best=cell.best and scale is not None,
         bar=bar(cell, scale),
         part=f"{cell.n_scored:,}/{cell.n_asked:,}" if partial else "",
-        more=_more(cell, others),
+        more=reach.more(cell, others),
         ends=_ends(cell, form),
         counted=f"{cell.n_scored:,}/{cell.n_asked:,}" if cell.n_asked else "",
         reported=cell.origin == "reported",
@@ -310,6 +274,8 @@ def _keys(cells: Sequence[CellView]) -> Iterator[str]:
         )
     if any(c.heat >= 0 for c in cells):
         yield "Tint: from the worst (none) to the best (full) of the column."
+    if any(c.reported for c in cells):
+        yield "Italics: as reported by its source, not computed here."
     if any("/" in c.part for c in cells):
         yield "n/N: scored of asked, where some are missing."
     if any(c.some for c in cells):
@@ -344,7 +310,7 @@ def board(
                 column.metric,
                 joints.source(site, path, column, cell),
                 scale,
-                runs_of(site, path, column.scenario.name, row.card, cell),
+                reach.others(site, path, column.scenario.name, row.card, cell),
             )
             for cell, column, scale in zip(row.cells, columns, scales, strict=True)
         ]
@@ -369,6 +335,7 @@ def board(
             title=plain(row.card.title or row.card.name),
             href=link(path, site.model(row.card.name)),
             note=model_note(row.card),
+            variant=plain(row.variant),
             cells=tuple(cells),
             band=place,
             win=win_view(row, stands_for, over),
@@ -388,6 +355,7 @@ def board(
         over=over_words(over),
         bands=any(v.band for v in views),
         others=any(c.more for v in views for c in v.cells),
+        reported=any(c.more_sources for r in rows for c in r.cells),
         keys=tuple(_keys([c for v in views for c in v.cells])),
         holes=tuple(map(formats.hole, sorted(kinds, key=formats.hole_order))),
     )

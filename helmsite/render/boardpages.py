@@ -11,11 +11,12 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 from jinja2 import TemplateError
+from markupsafe import Markup
 from msgspec import structs
 
 from helmsite.errors import BuildError
 from helmsite.render import board as boards
-from helmsite.render import formats, sentences
+from helmsite.render import formats, sentences, sizes
 from helmsite.render.names import up
 from helmsite.render.pages import BoardPage
 from helmsite.render.parts import Board, Link
@@ -87,6 +88,7 @@ class BoardPages:
         heading = title if shown.family == "accuracy" else f"{title}: {family}"
         if number > 1:
             heading += f", columns {_numbers(part)}"
+        plot, about = sizes.of_board(shown, self._frames, path)
         return BoardPage(
             frame=self._frames.frame(path, heading, "Leaderboard"),
             sentence=sentences.board(shown),
@@ -111,6 +113,8 @@ class BoardPages:
             board=board,
             win_rule=WIN_RULE,
             parts=tuple(self._links(root, number)) if len(self._parts) > 1 else (),
+            sizes=plot if number == 1 else Markup(""),
+            over=about if number == 1 else "",
         )
 
     def _board(self, part: range, path: str, caption: str = "") -> Board:

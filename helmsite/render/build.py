@@ -121,7 +121,7 @@ def build(
             writer.adopt(run.files)
         write_static(theme, gathered, frames, writer)
         offered = offered_by(gathered, runs, frames)
-        for template, page in summary_pages(gathered, frames, offered):
+        for template, page in summary_pages(gathered, results, frames, offered):
             writer.write(page.frame.path, theme.render(template, page))
         write_front(theme, gathered, frames, writer)
         writer.write(datapage.INDEX, datapage.index(gathered.runs, offered, frames))
@@ -218,7 +218,7 @@ def expectation(
     """Return how large the site will be, about."""
     sizes = Sizes(gathered.runs, earlier.record)
     sizes.learn(plan.jobs, reader, theme)
-    lists = (gathered.boards, gathered.scenarios, gathered.models)
+    lists = (gathered.boards, gathered.scenarios, gathered.models, gathered.sources)
     others = FIXED_PAGES + sum(map(len, lists))
     return forecast(plan.jobs, plan.reused, sizes, others)
 

@@ -109,6 +109,22 @@ def ticks_of(rows: Sequence[Dot], metric: MetricFacts) -> list[float]:
     return ticks(min(edges), max(edges))
 
 
+def closer(rows: Sequence[Dot], metric: MetricFacts) -> list[float]:
+    """Return the marks of a scale that ends near the values, of shares within 0 and 1.
+
+    For places in a plane: where no length stands for a value, none need begin at 0.
+    """
+    if metric.format != "share":
+        return ticks_of(rows, metric)
+    values = [d.value for d in rows]
+    found = ticks(min(values) - 0.02, max(values) + 0.02)
+    return [m for m in found if -1e-9 <= m <= 1 + 1e-9] if _is_share(values) else found
+
+
+def _is_share(values: Sequence[float]) -> bool:
+    return min(values) >= 0 and max(values) <= 1
+
+
 def _axis(marks: Sequence[float], x: Callable[[float], float], bottom: int) -> Markup:
     lines = [
         Markup(

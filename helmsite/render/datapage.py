@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from markupsafe import Markup, escape
 
-from helmsite.render import examples, formats
+from helmsite.render import examples, formats, sourceview
 from helmsite.render.names import link, up
 from helmsite.render.pages import ColumnLine, DataPage, Download, TableView
 from helmsite.render.parts import Link
@@ -34,8 +34,16 @@ def data(
     runs: Sequence[RunSummary],
     offered: Offered,
     frames: Frames,
+    sources: int = 0,
 ) -> DataPage:
-    """Return the page that tells how to read the archive without helmsite."""
+    """Return the page that tells how to read the archive without helmsite.
+
+    Args:
+        runs: every run.
+        offered: their files on offer.
+        frames: those of the site's pages.
+        sources: how many files of results without instances there are.
+    """
     shown = [r for r in runs if r.manifest.run_id in offered]
     downloads = tuple(
         _download(run, offered[run.manifest.run_id], frames) for run in shown
@@ -77,6 +85,7 @@ def data(
         manifest=tuple(map(_column, meanings.MANIFEST)),
         examples=tuple(groups),
         index="index.json" if downloads else "",
+        sources=sourceview.listed(sources, PATH),
     )
 
 

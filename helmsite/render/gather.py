@@ -13,6 +13,7 @@ from helmsite.query.rows import (
     RunSummary,
     ScenarioPage,
     ScenarioSummary,
+    SourceFile,
 )
 from helmsite.render import formats
 from helmsite.render.frames import Frames
@@ -40,6 +41,7 @@ class Gathered(Record, frozen=True):
     models: tuple[ModelSummary, ...]
     model_pages: tuple[ModelPage, ...]
     runs: tuple[RunSummary, ...]
+    sources: tuple[SourceFile, ...] = ()
 
 
 def gather(results: Source, tell: Callable[[str, int, int], None]) -> Gathered:
@@ -65,6 +67,7 @@ def gather(results: Source, tell: Callable[[str, int, int], None]) -> Gathered:
         models=models,
         model_pages=tuple(results.model(m.card.name) for m in models),
         runs=runs,
+        sources=tuple(results.sources()),
     )
 
 
@@ -76,6 +79,7 @@ def site_map(gathered: Gathered) -> SiteMap:
         models=[m.card.name for m in gathered.models],
         runs=[r.manifest.run_id for r in gathered.runs],
         families=[*(b.family for b in gathered.boards), ACCURACY],
+        sources=gathered.sources,
     )
 
 

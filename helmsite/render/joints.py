@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from helmsite.render import formats
+from helmsite.render import formats, reach
 from helmsite.render.names import link
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def source(site: SiteMap, path: str, column: Column, cell: Cell) -> str:
     """Return how the page at `path` reaches what a cell's value was made from."""
     if column.members:
         return target(site, path, column)
-    return link(path, site.run(cell.run_id))
+    return reach.source(site, path, cell)
 
 
 def words(cell: Cell) -> str:

@@ -7,10 +7,19 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from helmsite.render import board as boards
-from helmsite.render import charts, contamination, formats, sentences, views
+from helmsite.render import (
+    charts,
+    contamination,
+    course,
+    formats,
+    reach,
+    sentences,
+    views,
+)
 from helmsite.render.names import link, up
 from helmsite.render.pages import ModelRow, ModelView
 from helmsite.render.parts import Fact, Link
+from helmsite.render.sourceview import name_of
 from helmsite.render.text import plain
 from helmsite.schema import MetricFacts
 
@@ -23,6 +32,7 @@ if TYPE_CHECKING:
         ModelSummary,
         RunSummary,
         ScenarioSummary,
+        SourceFile,
     )
     from helmsite.render.frames import Frames
     from helmsite.schema import ModelCard, Prices
@@ -44,11 +54,21 @@ def model(
     frames: Frames,
     summary: ModelSummary | None = None,
     scenarios: Sequence[ScenarioSummary] = (),
+    sources: Sequence[SourceFile] = (),
 ) -> ModelView:
-    """Return a model's page; `scenarios` are all of the site."""
+    """Return a model's page.
+
+    Args:
+        page: the model.
+        frames: those of the site's pages.
+        summary: its line among all models.
+        scenarios: all of the site.
+        sources: files of results without instances that tell of it.
+    """
     card = page.card
     path = frames.map.model(card.name)
     ran = {r.manifest.scenario.name for r in page.runs}
+    ran |= {r.column.scenario.name for r in page.results if r.cell.is_filled}
     facts = [s.facts for s in scenarios]
     return ModelView(
         frame=frames.frame(
@@ -71,6 +91,12 @@ def model(
             if f.name not in ran
         ),
         setups=tuple(_setups(page.runs)),
+        course=course.chart(page, frames, path),
+        variants=course.table(page, frames, path),
+        sources=tuple(
+            Link(plain(s.file) or name_of(s), link(path, frames.map.source(s.key)))
+            for s in sources
+        ),
     )
 
 
@@ -178,11 +204,9 @@ def _result(
             boards.cell_view(
                 result.cell,
                 metric,
-                link(path, frames.map.run(result.cell.run_id)),
+                reach.source(frames.map, path, result.cell),
                 scale,
-                boards.runs_of(
-                    frames.map, path, column.scenario.name, card, result.cell
-                ),
+                reach.others(frames.map, path, column.scenario.name, card, result.cell),
             ),
             card,
             column.scenario.name,

@@ -11,6 +11,8 @@ from helmsite.errors import BuildError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from helmsite.query.rows import SourceFile
+
 SAFE = re.compile(r"[A-Za-z0-9._-]{1,80}")
 RESERVED = {
     *("con", "prn", "aux", "nul", "index", ""),
@@ -95,12 +97,14 @@ class SiteMap:
         models: Iterable[str],
         runs: Iterable[str],
         families: Iterable[str] = (),
+        sources: Iterable[SourceFile] = (),
     ) -> None:
         self._groups = assign(groups)
         self._families = assign(families)
         self._scenarios = assign(scenarios)
         self._models = assign(models)
         self._runs = assign(runs)
+        self._sources = _places(sources)
 
     def part(self, scenario: str, model: str, run: str) -> SiteMap:
         """Return a map of one run's page and of those that it leads to."""
@@ -133,9 +137,42 @@ class SiteMap:
         known = self._runs.get(run_id)
         return f"runs/{known}/{page or 'index'}.html" if known else ""
 
+    def source(self, name: str) -> str:
+        """Return the page of a file of results without instances; '' if there is none.
+
+        Args:
+            name: its key, or the key with a hyphen and what names one of its lines.
+        """
+        key, _, entry = name.partition("-")
+        known = self._sources.get(key)
+        return f"{known}#{line_anchor(entry)}" if known and entry else known or ""
+
     def data(self, run_id: str) -> str:
         """Return the folder of a run's downloads."""
         return f"data/runs/{self._runs[run_id]}"
+
+
+def _places(sources: Iterable[SourceFile]) -> dict[str, str]:
+    """Return the page of each file, by its key: sources/<suite>/<batch>/<file>.html."""
+    found = list(sources)
+    suites = assign(s.suite for s in found)
+    batches: dict[str, set[str]] = {}
+    files: dict[tuple[str, str], set[str]] = {}
+    for each in found:
+        batches.setdefault(each.suite, set()).add(each.batch)
+        files.setdefault((each.suite, each.batch), set()).add(each.file)
+    named = {suite: assign(names) for suite, names in batches.items()}
+    told = {key: assign(names) for key, names in files.items()}
+    return {
+        s.key: f"sources/{suites[s.suite]}/{named[s.suite][s.batch]}/"
+        f"{told[s.suite, s.batch][s.file]}.html"
+        for s in found
+    }
+
+
+def line_anchor(entry: str) -> str:
+    """Return the id of a line on the page of a file of results without instances."""
+    return f"v-{entry}"
 
 
 def up(path: str) -> str:

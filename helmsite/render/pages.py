@@ -22,7 +22,8 @@ class Page(Record, frozen=True):
 class BoardPage(Page, frozen=True):
     """leaderboard.html: one group under one family of metrics.
 
-    `parts` are the pages of a leaderboard that is too wide for one.
+    `parts` are the pages of a leaderboard that is too wide for one, `sizes` its models'
+    means against their sizes, `over` what they are means of.
     """
 
     sentence: str
@@ -32,6 +33,8 @@ class BoardPage(Page, frozen=True):
     board: Board
     win_rule: str
     parts: tuple[Link, ...] = ()
+    sizes: Markup = Markup("")
+    over: str = ""
 
 
 class ScenarioLine(Record, frozen=True):
@@ -67,8 +70,8 @@ class ContaminationLine(Record, frozen=True):
 class ScenarioView(Page, frozen=True):
     """scenario.html: one scenario, every model under every metric of it.
 
-    `sizes` is the main metric against the models' sizes, `parts` are its values by split
-    and dimension. The example is a prompt with the `reply`, what was right, and where
+    `sizes` is the main metric against the models' sizes, `courses` against the steps of
+    their checkpoints, `parts` are its values by split and dimension. The example is a prompt with the `reply`, what was right, and where
     its `instance` is.
     """
 
@@ -88,10 +91,11 @@ class ScenarioView(Page, frozen=True):
     references: tuple[ReferenceView, ...] = ()
     instance: Link | None = None
     contamination: tuple[ContaminationLine, ...] = ()
+    courses: Markup = Markup("")
 
 
 class ModelLine(Record, frozen=True):
-    """A model in a list."""
+    """A model in a list; `sources` counts the files without instances that tell of it."""
 
     link: Link
     creator: str
@@ -101,6 +105,7 @@ class ModelLine(Record, frozen=True):
     scenarios: int
     runs: int
     win: CellView
+    sources: int = 0
 
 
 class ModelsPage(Page, frozen=True):
@@ -126,7 +131,9 @@ class ModelView(Page, frozen=True):
     """model.html: one model's card, ranks and runs.
 
     `win` tells its mean win rate, `not_run` are the site's scenarios that it has no run
-    of, `setups` which clients, revisions and weights its runs had.
+    of, `setups` which clients, revisions and weights its runs had. `variants` are its
+    numbers under several settings, `course` draws them over its checkpoints, `sources`
+    are the files of results without instances that tell of it.
     """
 
     sentence: str
@@ -139,14 +146,50 @@ class ModelView(Page, frozen=True):
     chart: Markup = Markup("")
     not_run: tuple[Link, ...] = ()
     setups: tuple[Fact, ...] = ()
+    course: Markup = Markup("")
+    variants: Stats | None = None
+    sources: tuple[Link, ...] = ()
 
 
 class RunsPage(Page, frozen=True):
-    """runs.html: every run, or those of one of the `parts` of a long list."""
+    """runs.html: every run, or those of one of the `parts` of a long list.
+
+    `sources` leads to the list of results that came without instances, if there are any.
+    """
 
     sentence: str
     runs: tuple[RunLine, ...]
     parts: tuple[Link, ...] = ()
+    sources: Link | None = None
+
+
+class SourceRow(Record, frozen=True):
+    """A file of results that came without instances, in a list."""
+
+    link: Link
+    tool: str
+    suite: str
+    models: tuple[Link, ...]
+    more: int
+    scenarios: int
+    values: int
+
+
+class SourcesPage(Page, frozen=True):
+    """sources.html: every file of results that came without instances, or a part of them."""
+
+    sentence: str
+    sources: tuple[SourceRow, ...]
+    parts: tuple[Link, ...] = ()
+
+
+class SourceView(Page, frozen=True):
+    """source.html: one such file: what made it, its settings, and all of its numbers."""
+
+    sentence: str
+    facts: tuple[Fact, ...]
+    settings: tuple[Fact, ...]
+    tables: tuple[Stats, ...]
 
 
 class FileLine(Record, frozen=True):
@@ -248,7 +291,8 @@ class Examples(Record, frozen=True):
 class DataPage(Page, frozen=True):
     """data.html: how to read the archive without helmsite.
 
-    `index` is the address of the list of files, '' where none is on offer.
+    `index` is the address of the list of files, '' where none is on offer. `sources` leads
+    to the list of results that came without instances, if there are any.
     """
 
     sentence: str
@@ -258,6 +302,7 @@ class DataPage(Page, frozen=True):
     manifest: tuple[ColumnLine, ...] = ()
     examples: tuple[Examples, ...] = ()
     index: str = ""
+    sources: Link | None = None
 
 
 class PatternsPage(Page, frozen=True):
@@ -282,6 +327,8 @@ TEMPLATES: dict[str, type[Record]] = {
     "runs.html": RunsPage,
     "run.html": RunView,
     "instances.html": InstancesPage,
+    "sources.html": SourcesPage,
+    "source.html": SourceView,
     "data.html": DataPage,
     "patterns.html": PatternsPage,
     "instance.html": Article,

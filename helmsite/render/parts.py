@@ -108,7 +108,9 @@ class ColumnView(Record, frozen=True):
 class RowView(Record, frozen=True):
     """A model's line. `band` is its place in a rank band: first, mid, last or ''.
 
-    `creator`, `size` (and as a number in `parameters`) and `access` tell of the model.
+    `creator`, `size` (and as a number in `parameters`) and `access` tell of the model,
+    `variant` which of its checkpoints and settings the line is about. `anchor` names the
+    line of a table of `stats`.
     """
 
     title: str
@@ -121,14 +123,17 @@ class RowView(Record, frozen=True):
     size: str = ""
     parameters: str = ""
     access: str = ""
+    variant: str = ""
+    anchor: str = ""
 
 
 class Board(Record, frozen=True):
     """Models × columns. `holes` are the kinds of holes that occur, with their meaning.
 
-    `others` says that a cell leads to runs that are not shown. `keys` explain what else
-    is in its cells, `over` on how many columns the mean win rates rest. Of a board on
-    several pages, `store` is the folder of the scripts that hold all its `total` columns.
+    `others` says that a cell leads to runs that are not shown, `reported` that some of
+    those are results without instances. `keys` explain what else is in its cells, `over`
+    on how many columns the mean win rates rest. Of a board on several pages, `store` is
+    the folder of the scripts that hold all its `total` columns.
     """
 
     caption: str
@@ -142,6 +147,7 @@ class Board(Record, frozen=True):
     store: str = ""
     total: int = 0
     over: str = "over n columns"
+    reported: bool = False
 
 
 class Stats(Record, frozen=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from helmsite.render import formats, sentences, views
+from helmsite.render import formats, sentences, sourceview, views
 from helmsite.render.names import up
 from helmsite.render.pages import RunsPage
 from helmsite.render.parts import Link
@@ -24,8 +24,16 @@ def place(number: int) -> str:
     return FIRST if number == 1 else f"runs-{number}.html"
 
 
-def pages(rows: Sequence[RunSummary], frames: Frames) -> Iterator[RunsPage]:
-    """Yield the pages of the list, at least one."""
+def pages(
+    rows: Sequence[RunSummary], frames: Frames, sources: int = 0
+) -> Iterator[RunsPage]:
+    """Yield the pages of the list, at least one.
+
+    Args:
+        rows: the runs.
+        frames: those of the site's pages.
+        sources: how many files of results without instances are listed elsewhere.
+    """
     asked = sum(r.manifest.counts.asked for r in rows)
     newest = sorted(rows, key=_newest)
     starts = range(0, max(1, len(newest)), PER_PAGE)
@@ -43,11 +51,16 @@ def pages(rows: Sequence[RunSummary], frames: Frames) -> Iterator[RunsPage]:
         )
         order = ", newest first" if len(rows) > 1 else ""
         sentence = sentences.counted("run", len(rows), f", {requests}{order}")
+        if sources and not rows:
+            sentence = (
+                "The archive has no run, but results that came without instances."
+            )
         yield RunsPage(
             frames.frame(path, "Runs", "Runs"),
             sentence,
             views.runs_table(part, frames, path),
             parts if len(parts) > 1 else (),
+            sourceview.listed(sources, path),
         )
 
 

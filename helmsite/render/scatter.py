@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from markupsafe import Markup
 
 from helmsite.render import formats
 from helmsite.render.board import arrow
-from helmsite.render.charts import LINE, Dot, bounded, broken, ticks_of, written
+from helmsite.render.charts import LINE, Dot, bounded, broken, closer, written
 from helmsite.render.text import plain
 
 if TYPE_CHECKING:
@@ -22,6 +22,9 @@ LETTER, ASIDE = 6.6, 7
 WORDS = 54
 """So many letters fit into a line below the axis."""
 LIMIT = 60
+KINDS = 4
+"""So many ways to draw the line of a family."""
+NEAR = 4
 
 
 class Point(Dot, frozen=True, kw_only=True):
@@ -36,7 +39,7 @@ class _Scale:
         sizes = [math.log10(p.size) for p in points]
         pad = 0.06 * (max(sizes) - min(sizes))
         self.low, self.high = min(sizes) - pad, max(sizes) + pad
-        self.marks = ticks_of(points, metric)
+        self.marks = closer(points, metric)
 
     def x(self, size: float) -> float:
         part = (math.log10(size) - self.low) / (self.high - self.low)
@@ -44,7 +47,7 @@ class _Scale:
 
     def y(self, value: float) -> float:
         part = (value - self.marks[0]) / (self.marks[-1] - self.marks[0])
-        return round(TOP + (1 - part) * HEIGHT, 1)
+        return round(TOP + (1 - min(1.0, max(0.0, part))) * HEIGHT, 1)
 
     def sizes(self) -> list[float]:
         """Return round sizes between the smallest and the largest: 1, 2, 5 times ten."""
@@ -58,8 +61,9 @@ class _Scale:
 def scatter(points: Sequence[Point], metric: MetricFacts, title: str) -> Markup:
     """Return models by size and value; '' unless two sizes have a value.
 
-    Models of a family are joined. A label that would cover another is left out: the
-    point has its words, and the table beneath names every model.
+    Models of a family are joined. A label that would cover another or a point is left out,
+    those of the largest of each family last: the point has its words, and the table beneath
+    names every model.
     """
     shown = [bounded(p) for p in points if abs(p.value) < formats.HUGE and p.size > 0]
     shown = sorted(shown, key=lambda p: (-p.size, p.label))[:LIMIT]
@@ -74,8 +78,8 @@ def scatter(points: Sequence[Point], metric: MetricFacts, title: str) -> Markup:
     ).format(width, height, title)
     parts = [start, *_axes(scale), *_families(shown, scale)]
     parts.append(written("axis", LEFT, TOP + HEIGHT + 34, words))
-    taken: list[tuple[float, float, float]] = []
-    parts += [_point(p, scale, metric, taken) for p in shown]
+    labels = _labels(shown, scale)
+    parts += [_point(p, scale, metric, labels[n]) for n, p in enumerate(shown)]
     return Markup("").join([*parts, Markup("</svg>")])
 
 
@@ -117,11 +121,13 @@ def _families(points: Sequence[Point], scale: _Scale) -> list[Markup]:
             families.setdefault(point.family, []).append(point)
     return [
         Markup(
-            '<polyline class="line" points="{}"><title>{}</title></polyline>'
+            '<polyline class="line f{}" points="{}"><title>{}</title></polyline>'
         ).format(
-            " ".join(f"{scale.x(p.size)},{scale.y(p.value)}" for p in members), family
+            n % KINDS,
+            " ".join(f"{scale.x(p.size)},{scale.y(p.value)}" for p in members),
+            family,
         )
-        for family, members in sorted(families.items())
+        for n, (family, members) in enumerate(sorted(families.items()))
         if len(members) > 1
     ]
 
@@ -130,7 +136,7 @@ def _point(
     point: Point,
     scale: _Scale,
     metric: MetricFacts,
-    taken: list[tuple[float, float, float]],
+    label: Markup,
 ) -> Markup:
     x, y = scale.x(point.size), scale.y(point.value)
     words = (
@@ -142,28 +148,56 @@ def _point(
         reach = Markup(
             '<line class="reach thin" x1="{x}" x2="{x}" y1="{low}" y2="{high}"/>'
         ).format(x=x, low=scale.y(point.low), high=scale.y(point.high))
-    label = _label(point.label, x, y, taken)
     inside = Markup("<title>{}</title>{}").format(words, reach)
     inside += Markup('<circle class="dot" cx="{}" cy="{}" r="4"/>').format(x, y) + label
     return Markup('<a href="{}">{}</a>').format(point.href, inside)
 
 
-def _label(
-    text: str, x: float, y: float, taken: list[tuple[float, float, float]]
-) -> Markup:
+def _labels(points: Sequence[Point], scale: _Scale) -> list[Markup]:
+    """Return the label of each point: first those of the largest of each family get room."""
+    seen: set[str] = set()
+    first: list[int] = []
+    rest: list[int] = []
+    for n, point in enumerate(points):  # the largest come first
+        (rest if point.family in seen else first).append(n)
+        seen |= {point.family} - {""}
+    places = [(scale.x(p.size), scale.y(p.value)) for p in points]
+    taken = [_Box(x - NEAR, x + NEAR, y - NEAR, y + NEAR) for x, y in places]
+    found = [Markup("")] * len(points)
+    for n in [*first, *rest]:
+        found[n] = _label(points[n].label, *places[n], taken)
+    return found
+
+
+class _Box(NamedTuple):
+    """What a point or label covers."""
+
+    left: float
+    right: float
+    top: float
+    bottom: float
+
+    def meets(self, other: _Box) -> bool:
+        return (
+            self.left < other.right
+            and other.left < self.right
+            and self.top < other.bottom
+            and other.top < self.bottom
+        )
+
+
+def _label(text: str, x: float, y: float, taken: list[_Box]) -> Markup:
     """Return a label at the right of its point, else at its left; '' where no room is."""
     name = text if len(text) <= 25 else f"{text[:24]}…"
     wide = ASIDE + len(name) * LETTER
     for left, right, at, anchor in (
-        (x, x + wide, x + ASIDE, "start"),
-        (x - wide, x, x - ASIDE, "end"),
+        (x + NEAR, x + wide, x + ASIDE, "start"),
+        (x - wide, x - NEAR, x - ASIDE, "end"),
     ):
-        inside = left >= 0 and right <= LEFT + WIDTH + RIGHT
-        if inside and all(
-            abs(y - other) >= LINE or left > end or right < start
-            for start, end, other in taken
-        ):
-            taken.append((left, right, y))
+        box = _Box(left, right, y - LINE - 1, y - 2)
+        inside = left >= LEFT and right <= LEFT + WIDTH + RIGHT
+        if inside and not any(box.meets(other) for other in taken):
+            taken.append(box)
             return Markup(
                 '<text class="point" text-anchor="{}" x="{}" y="{}">{}</text>'
             ).format(anchor, round(at, 1), round(y - 5, 1), name)

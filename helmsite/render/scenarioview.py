@@ -8,7 +8,15 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 
 from helmsite.render import board as boards
-from helmsite.render import charts, contamination, scatter, sentences, views
+from helmsite.render import (
+    charts,
+    contamination,
+    curves,
+    reach,
+    sentences,
+    sizes,
+    views,
+)
 from helmsite.render.blocks import ReferenceView
 from helmsite.render.gaps import cell as gap_cell
 from helmsite.render.gaps import of_table, with_foot
@@ -65,7 +73,8 @@ def scenario(page: ScenarioPage, frames: Frames) -> ScenarioView:
         example=views.example(example.prompt) if example else None,
         example_note=WITHHELD if withheld else "",
         runs=views.runs_table(sorted(page.runs, key=_by_model), frames, path),
-        sizes=_sizes(page, place, frames, path),
+        sizes=sizes.of_scenario(page, place, frames, path),
+        courses=_courses(page, frames, path),
         parts=tuple(_parts(page, place, frames, path)),
         reply=views.reply(page.example_reply.text)
         if example and page.example_reply
@@ -118,7 +127,7 @@ def _dots(page: ScenarioPage, place: int | None, frames: Frames, path: str) -> M
     metric = page.columns[place].metric
     dots = [
         charts.Dot(
-            label=plain(row.card.title or row.card.name),
+            label=sentences.line_title(row),
             href=up(path) + frames.map.model(row.card.name),
             value=cell.value,
             low=cell.ci_low,
@@ -132,29 +141,31 @@ def _dots(page: ScenarioPage, place: int | None, frames: Frames, path: str) -> M
     return charts.dot_plot(dots, metric, title)
 
 
-def _sizes(page: ScenarioPage, place: int | None, frames: Frames, path: str) -> Markup:
-    """Return the main metric against the models' sizes; '' with less than two sizes."""
-    if place is None:
+def _courses(page: ScenarioPage, frames: Frames, path: str) -> Markup:
+    """Return the main metric over the checkpoints of models that have several."""
+    if page.main_metric is None:
         return Markup("")
-    metric = page.columns[place].metric
-    points = [
-        scatter.Point(
-            label=plain(row.card.title or row.card.name),
-            href=up(path) + frames.map.model(row.card.name),
-            size=row.card.num_parameters,
-            value=cell.value,
-            family=plain(row.card.family),
-            low=cell.ci_low,
-            high=cell.ci_high,
+    found = [
+        curves.Curve(
+            plain(course.card.title or course.card.name),
+            link(path, frames.map.model(course.card.name)),
+            tuple(
+                curves.Step(
+                    "",
+                    reach.source(frames.map, path, cell),
+                    cell.value,
+                    cell.ci_low,
+                    cell.ci_high,
+                    step=step,
+                )
+                for step, cell in course.points
+                if cell.value is not None
+            ),
         )
-        for row in page.rows
-        for cell in [row.cells[place]]
-        if cell.value is not None
-        and row.card.num_parameters
-        and frames.map.model(row.card.name)
+        for course in page.courses
     ]
-    title = f"{plain(metric.title)} by the number of parameters"
-    return scatter.scatter(points, metric, title)
+    title = f"{plain(page.main_metric.title)} by training step"
+    return curves.curves(found, page.main_metric, title)
 
 
 def _parts(
@@ -225,8 +236,8 @@ def _head(
 ) -> ColumnView:
     row = page.rows[n]
     mark, words = boards.arrow(page.columns[place].metric)
-    name = plain(row.card.title or row.card.name)
-    href = link(path, frames.map.run(row.cells[place].run_id))
+    name = sentences.line_title(row)
+    href = reach.source(frames.map, path, row.cells[place])
     return ColumnView(f"m{n}", name, "", href, mark, words)
 
 

@@ -43,6 +43,12 @@ def scenario_title(facts: ScenarioFacts) -> str:
     return plain(facts.title or facts.name)
 
 
+def line_title(row: LeaderboardRow) -> str:
+    """Return what a table's line is about: 'Pythia 410M', 'Pythia 410M, step512'."""
+    name = plain(row.card.title or row.card.name)
+    return f"{name}, {plain(row.variant)}" if row.variant else name
+
+
 def told(answer: str) -> str:
     """Return an answer of a scenario's taxonomy; '' where it is HELM's sign for none."""
     return "" if answer.strip().lower() in NOT_TOLD else plain(answer)
@@ -63,7 +69,7 @@ def board(shown: Leaderboard) -> str:
     """Return the sentence of a leaderboard."""
     if not shown.rows or not shown.columns:
         return EMPTY
-    models = formats.count(len(shown.rows), "model")
+    models = _lines(shown.rows)
     across = formats.count(len(joints.scenarios(shown.columns)), "scenario")
     if any(c.members for c in shown.columns):
         across += f" in {formats.count(len(shown.columns), 'column')}"
@@ -77,7 +83,7 @@ def board(shown: Leaderboard) -> str:
     tied = [
         r for r in rated if round((r.win_rate or 0) - (leader.win_rate or 0), 9) == 0
     ]
-    names = [plain(r.card.title or r.card.name) for r in tied]
+    names = [line_title(r) for r in tied]
     if len(tied) == len(rated) > 1:
         return f"{start} All of them have the same mean win rate, {rate}."
     if len(tied) > 1:
@@ -114,7 +120,9 @@ def _tied(leader: LeaderboardRow, rows: Sequence[LeaderboardRow]) -> str:
 
 def main_column(page: ScenarioPage) -> int | None:
     """Return the place of a scenario's main metric among its columns, None without one."""
-    main = next((r.main_metric for r in page.runs if r.main_metric), None)
+    main = page.main_metric or next(
+        (r.main_metric for r in page.runs if r.main_metric), None
+    )
     found = (
         place
         for place, column in enumerate(page.columns)
@@ -144,9 +152,7 @@ def leaders(page: ScenarioPage) -> tuple[ModelCard, ...]:
 def scenario(page: ScenarioPage) -> str:
     """Return the sentence of a scenario's page."""
     place = main_column(page)
-    models = formats.count(len(page.rows), "model")
-    verb = "was" if len(page.rows) == 1 else "were"
-    start = f"{models} {verb} run on {scenario_title(page.facts)}"
+    start = _tried(page)
     scored = [
         r for r in page.rows if place is not None and r.cells[place].value is not None
     ]
@@ -168,10 +174,31 @@ def scenario(page: ScenarioPage) -> str:
     return f"{start}: {label} from {low} to {high}{without}."
 
 
+def _lines(rows: Sequence[LeaderboardRow]) -> str:
+    """Return how many models a table has, and how many lines where they are more."""
+    models = formats.count(len({r.card.name for r in rows}), "model")
+    if not any(r.variant for r in rows):
+        return models
+    return f"{formats.count(len(rows), 'line')} of {models}"
+
+
+def _tried(page: ScenarioPage) -> str:
+    """Return who was run on a scenario, and who has a reported result on it alone."""
+    models, title = _lines(page.rows), scenario_title(page.facts)
+    one = len(page.rows) == 1
+    told = sum(any(c.source for c in r.cells) for r in page.rows)
+    if not told:
+        return f"{models} {'was' if one else 'were'} run on {title}"
+    start = f"{models} {'has a result' if one else 'have results'} on {title}"
+    if told == len(page.rows):
+        return f"{start}, as reported and without instances"
+    return f"{start}, {told:,} of them as reported and without instances"
+
+
 def _whose(rows: Sequence[LeaderboardRow], place: int, value: float) -> str:
     """Return ' (Willow 7B)', the one model that has the value; '' where several have."""
     names = [
-        plain(r.card.title or r.card.name)
+        line_title(r)
         for r in rows
         if round((r.cells[place].value or 0.0) - value, 9) == 0
     ]
@@ -189,8 +216,12 @@ def model(page: ModelPage) -> str:
     name = plain(page.card.title or page.card.name)
     ranked = [r for r in page.results if r.rank is not None and r.of > 1]
     alone = sum(r.rank == 1 for r in ranked)
+    told = page.n_sources
     tried = sum(r.cell.missing != "not run" for r in page.results)
-    start = f"{name} has {formats.count(len(page.runs), 'run')} on {formats.count(tried, 'scenario')}"
+    held = [formats.count(len(page.runs), "run")] if page.runs or not told else []
+    held += [f"results in {formats.count(told, 'file')}"] if told else []
+    on = formats.count(tried, "scenario")
+    start = f"{name} has {formats.listed(held)} on {on}"
     if not ranked:
         return f"{start}; no other model shares one of them."
     shared = formats.count(len(ranked), "scenario")

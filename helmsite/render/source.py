@@ -18,6 +18,8 @@ if TYPE_CHECKING:
         RunSummary,
         ScenarioPage,
         ScenarioSummary,
+        SourceFile,
+        SourcePage,
     )
     from helmsite.render.forecast import Forecast
     from helmsite.render.output import Inspector
@@ -59,6 +61,12 @@ class Source(Protocol):
 
     def runs(self) -> Sequence[RunSummary]:
         """Return every run."""
+
+    def sources(self) -> Sequence[SourceFile]:
+        """Return every file of results that came without instances."""
+
+    def source(self, key: str) -> SourcePage:
+        """Return all numbers of such a file."""
 
     def reader(self) -> Reader:
         """Return what reads single runs, also in another process."""

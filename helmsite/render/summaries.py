@@ -15,6 +15,7 @@ from helmsite.render import (
     scenarioview,
     search,
     sentences,
+    sourceview,
     views,
 )
 from helmsite.render.boardpages import BoardPages
@@ -28,11 +29,12 @@ if TYPE_CHECKING:
     from helmsite.render.gather import Gathered
     from helmsite.render.output import Writer
     from helmsite.render.pages import Page
+    from helmsite.render.source import Source
     from helmsite.render.theme import Theme
 
 
 def summary_pages(
-    gathered: Gathered, frames: Frames, offered: Offered
+    gathered: Gathered, results: Source, frames: Frames, offered: Offered
 ) -> Iterator[tuple[str, Page]]:
     """Yield every page that is not about one run, with its template."""
     groups = {g.name: g for g in gathered.groups}
@@ -43,16 +45,23 @@ def summary_pages(
     best = {p.facts.name: sentences.leaders(p) for p in gathered.scenario_pages}
     yield "scenarios.html", views.scenarios(gathered.scenarios, best, frames)
     yield "models.html", views.models(gathered.models, frames)
-    for listed in runlist.pages(gathered.runs, frames):
+    for listed in runlist.pages(gathered.runs, frames, len(gathered.sources)):
         yield "runs.html", listed
+    for listed_files in sourceview.pages(gathered.sources, frames):
+        yield "sources.html", listed_files
+    for file in gathered.sources:
+        yield "source.html", sourceview.source(results.source(file.key), frames)
     for scenario in gathered.scenario_pages:
         yield "scenario.html", scenarioview.scenario(scenario, frames)
     known = {m.card.name: m for m in gathered.models}
+    told = sourceview.by_model(gathered.sources)
     for model in gathered.model_pages:
         own = known.get(model.card.name)
-        view = modelview.model(model, frames, own, gathered.scenarios)
+        files = told.get(model.card.name, ())
+        view = modelview.model(model, frames, own, gathered.scenarios, files)
         yield "model.html", view
-    yield "data.html", datapage.data(gathered.runs, offered, frames)
+    sources = len(gathered.sources)
+    yield "data.html", datapage.data(gathered.runs, offered, frames, sources)
 
 
 def write_front(

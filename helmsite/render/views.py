@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from helmsite.render import board as boards
-from helmsite.render import formats, sentences
+from helmsite.render import formats, reach, sentences
 from helmsite.render.blocks import Clip
 from helmsite.render.names import link
 from helmsite.render.pages import (
@@ -43,7 +43,7 @@ def scenarios(
     for row in rows:
         cards = best.get(row.facts.name, ())
         metric = row.main_metric
-        href = link(path, site.run(row.best.run_id))
+        href = reach.source(site, path, row.best)
         lines.append(
             ScenarioLine(
                 link=Link(
@@ -61,10 +61,11 @@ def scenarios(
                 best_model=_leader(row, cards, path, frames),
             )
         )
+    instances = sum(r.n_instances for r in rows)
     sentence = sentences.counted(
         "scenario",
         len(lines),
-        f", {formats.count(sum(r.n_instances for r in rows), 'instance')} in all",
+        f", {formats.count(instances, 'instance')} in all" if instances else "",
     )
     return ScenariosPage(
         frames.frame(path, "Scenarios", "Scenarios"), sentence, tuple(lines)
@@ -139,6 +140,7 @@ def models(rows: Sequence[ModelSummary], frames: Frames) -> ModelsPage:
                 scenarios=row.n_scenarios,
                 runs=row.n_runs,
                 win=win,
+                sources=row.n_sources,
             )
         )
     rated = any(row.win_rate is not None for row in rows)
@@ -184,5 +186,5 @@ def run_line(row: RunSummary, frames: Frames, path: str) -> RunLine:
         status=manifest.status,
         day=formats.day(manifest.provenance.finished_at),
         origin=plain(manifest.origin),
-        anchor=boards.line_of(site, manifest.run_id),
+        anchor=reach.line_of(site, manifest.run_id),
     )
