@@ -193,6 +193,14 @@ def test_aggregate_files_are_found_again_in_stats_and_manifest(
         assert missing - times == set()
 
 
+def test_a_run_says_how_many_samples_are_here(examples: Brought) -> None:
+    warnings = {m.spec.scenario: m.warnings for m in examples.runs}
+    assert warnings["math_perturbed_full"] == (
+        "The source's aggregates are over 5,000 samples, of which 10 are here.",
+    )
+    assert warnings["mmlu:subject=philosophy"] == ()
+
+
 def test_results_alone_are_cells_with_their_error(examples: Brought) -> None:
     (cell,) = published(examples.archive)
     assert cell.scenario == "math_rephrased_full"

@@ -23,7 +23,7 @@ KNOWN = (
 PLACES = ("request_index", "reference_index", "completion_index")
 OURS = (
     *("epoch", "trial", "perturbation", "split", "sub_split", "attributes", "scorer"),
-    *("stop_reason", "score_missing", "weight", *PLACES),
+    *("stop_reason", "score_missing", "weight", "metric", "origin", *PLACES),
 )
 """Keys of `metadata` that have columns; the other ones stay as they are."""
 
@@ -72,6 +72,13 @@ class Line:
     def has_failed(self) -> bool:
         """Whether there is no answer because of an error."""
         return bool(self.error) and (bool(self.messages) or not any(self.outputs))
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether the score is a verdict; that of a failure is none, if it is not said to be."""
+        if "metric" in self.metadata:  # an export of helmsite
+            return "score_missing" not in self.metadata
+        return not self.has_failed
 
     @property
     def trial(self) -> int | None:
@@ -133,7 +140,7 @@ def line(row: Row) -> Line:
         messages=tuple(plain(m.value) for m in row.rows(said, None)),
         answers=tuple(plain(a.value) for a in row.rows("answer_attribution", None)),
         score=_score(verdict) if verdict else None,
-        is_scored=verdict is not None and "score_missing" not in more,
+        is_scored=verdict is not None and more.get("score_missing") in {None, "failed"},
         verdict=_said(verdict.rest("score")) if verdict else {},
         weight=_weight(more, row),
         usage=_usage(usage),

@@ -5,17 +5,24 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from msgspec import structs
 
 from helmsite.errors import SourceError
 from helmsite.importers import reading
-from helmsite.importers.every_eval_ever.header import adapter, hidden
+from helmsite.importers.every_eval_ever.header import adapter, hidden, read_json
 from helmsite.importers.every_eval_ever.line import inline, line
-from helmsite.importers.every_eval_ever.results import guessed, scenario_facts
+from helmsite.importers.every_eval_ever.results import Measure, guessed, scenario_facts
 from helmsite.importers.every_eval_ever.samples import Samples
 from helmsite.importers.found import Aggregates, Imported
 from helmsite.importers.values import Place, Row
-from helmsite.schema import DataRevision, MetricFacts, PublishedStat, RunSpec
+from helmsite.schema import (
+    DataRevision,
+    MetricFacts,
+    PerturbationFacts,
+    PublishedStat,
+    RunSpec,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,9 +30,9 @@ if TYPE_CHECKING:
 
     from helmsite.importers.every_eval_ever.header import Header
     from helmsite.importers.every_eval_ever.line import Line
-    from helmsite.importers.every_eval_ever.results import Measure, Result
+    from helmsite.importers.every_eval_ever.results import Result
     from helmsite.importers.found import Found, Notes
-    from helmsite.schema import AdapterSpec, ScenarioFacts, Stat
+    from helmsite.schema import AdapterSpec, Reply, ScenarioFacts, Stat
 
 DETAILS = "detailed_evaluation_results"
 INLINE = "detailed_evaluation_results_per_samples"
@@ -83,6 +90,11 @@ class Reading:
     def _meant(self, found: Line) -> tuple[str, Measure]:
         """Return the scenario and the measure that a line is about."""
         named = [r for r in self.results if r.name == found.name]
+        if "metric" in found.metadata:  # an export of helmsite
+            scenario = named[0].scenario.name if named else found.name
+            own = (found.metadata.get(k, "") for k in ("metric", "scorer", "split"))
+            metric, scorer, split = own
+            return scenario, Measure(metric, scorer, split)
         for each in (*named, *self.results):
             if found.result and each.id == found.result:
                 return each.scenario.name, each.measure
@@ -158,7 +170,7 @@ class Reading:
             "generation_config": about[0].settings if about else {},
         }
         several = len(self._samples) > 1
-        instances = samples.instances()
+        replies = samples.replies()
         return Imported(
             key=f"{self._found.key}#{scenario}" if several else self._found.key,
             spec=RunSpec(
@@ -172,14 +184,16 @@ class Reading:
             ),
             scenario=facts,
             card=self._header.card,
-            instances=instances,
-            replies=samples.replies(),
+            instances=samples.instances(),
+            replies=replies,
             scores=samples.scores(),
             stats=[_stat(r, about[0]) for r in about],
             metrics=tuple(metrics.values()),
+            perturbations=_perturbations(self._header),
             version=self._header.version,
             started_at=self._header.started_at,
-            warnings=(*self._warnings, *samples.warnings()),
+            cancelled=self._header.details.get("helmsite_status") == "cancelled",
+            warnings=(*self._warnings, *_fewer(about, replies), *samples.warnings()),
         )
 
     def _unnamed(self, scenario: str) -> ScenarioFacts:
@@ -244,6 +258,30 @@ def _plain_facts(metric: str, header: Header) -> MetricFacts:
     """Return the facts of a metric of which only scores of samples are known."""
     said = f"As reported by {header.library or 'the source'}."
     return MetricFacts(metric, metric, said, "", source=header.library)
+
+
+def _fewer(about: Sequence[Result], replies: Sequence[Reply]) -> list[str]:
+    """Say so if the aggregates are about more samples than there are."""
+    places = {
+        (r.request.instance_id, r.request.perturbation, r.request.trial)
+        for r in replies
+    }
+    plain = (r.stat.n_scored for r in about if not r.stat.perturbation)
+    told, there = max(plain, default=0), len(places)
+    if told <= there:
+        return []
+    return [
+        f"The source's aggregates are over {told:,} samples, of which {there:,} are here."
+    ]
+
+
+def _perturbations(header: Header) -> tuple[PerturbationFacts, ...]:
+    """Return the perturbations that exports of helmsite tell of."""
+    said = read_json(header.details.get("perturbations", ""))
+    try:
+        return msgspec.convert(said or (), tuple[PerturbationFacts, ...])
+    except msgspec.ValidationError:
+        return ()
 
 
 def _revision(source: dict[str, Any]) -> DataRevision:

@@ -42,7 +42,6 @@ class Measure(NamedTuple):
     sub_split: str = ""
     perturbation: str = ""
     computed_on: str = ""
-    trial: int = -1
 
 
 @dataclass
@@ -106,7 +105,7 @@ def _result(row: Row, whole: Row, header: Header, notes: Notes) -> Result:
     details = details_of(score.row("details", None))
     metric = details.get("metric") or _metric(config)
     measure = _measure(identifier, metric, header, details)
-    if not measure.split:
+    if not measure.split and "split" not in details:
         measure = measure._replace(split=_split(source))
     if header.names_scorers and not identifier:
         measure = measure._replace(scorer=name)
@@ -174,24 +173,22 @@ def _measure(
 ) -> Measure:
     """Return which value a result is, by its details and, where those say less, its id."""
     rest = rest_of(identifier, metric)
-    trial = details.get("trial", "")
-    if header.tool == "helm":
+    split = perturbation = scorer = ""
+    if "metric" in details:  # an export of helmsite, whose details say all
+        pass
+    elif header.tool == "helm":
         split, _, perturbation = rest.partition(":")
-        split = details.get("split", split)
-        perturbation = details.get("perturbation", perturbation)
-        scorer = details.get("scorer", "")
     else:
-        split, perturbation = details.get("split", ""), details.get("perturbation", "")
-        scorer = details.get("scorer", "" if "metric" in details else rest)
+        scorer = rest
+    perturbation = details.get("perturbation", perturbation)
     on = "worst" if perturbation in WORST else "perturbed" if perturbation else ""
     return Measure(
         metric,
-        scorer,
-        split,
+        details.get("scorer", scorer),
+        details.get("split", split),
         details.get("sub_split", ""),
         perturbation,
         details.get("computed_on", on),
-        int(trial) if trial.isascii() and trial.isdigit() and len(trial) < 9 else -1,
     )
 
 

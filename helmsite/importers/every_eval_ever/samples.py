@@ -270,7 +270,7 @@ def _score(found: Line, key: _Key) -> Score | None:
     details = dict(found.verdict)
     if found.result:
         details["evaluation_result_id"] = found.result
-    if found.has_failed:
+    if not found.is_judged:
         if value is not None:
             details["score"] = value
         value, missing = None, "failed"
