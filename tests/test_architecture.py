@@ -25,6 +25,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "clients": LEAF,
     "metrics": LEAF,
     "importers": LEAF,
+    "exporters": LEAF | {"archive", "importers"},
     "detectors": LEAF,
     "executors": LEAF,
     "run": LEAF

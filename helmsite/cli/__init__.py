@@ -21,6 +21,7 @@ COMMANDS = {
     "aggregate": "Refresh the aggregates and print the leaderboards.",
     "build": "Build the static site from an archive.",
     "serve": "Show a site on this machine, and follow what changes.",
+    "export": "Write runs in the format of another tool: Every Eval Ever.",
     "publish": "Upload a built site to a bucket or folder: only what changed.",
     "check": "Verify an archive and say what to do about each problem.",
     "ls": "List scenarios, models, metrics, suites or runs.",

@@ -1,0 +1,1 @@
+"""Runs of an archive → files in the formats of others."""
