@@ -72,7 +72,7 @@ class Cells:
 
     def name(self, found: Any) -> str:
         """Return a cell as a name: without space around it."""
-        return " ".join(self.text(found).split())
+        return " ".join(self.text(found).split()) if found is not None else ""
 
     def figure(self, found: Any, place: Place, of: Measure | None = None) -> Figure:
         """Return a cell as a number: `85,3 %` is 0.853, `correct` is 1.

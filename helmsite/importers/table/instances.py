@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from helmsite.importers import values
 from helmsite.importers.table.mapping import Measure
@@ -20,12 +20,13 @@ from helmsite.schema import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from helmsite.importers.table.cells import Cells
     from helmsite.importers.table.plan import Cell, Plan
     from helmsite.importers.values import Place
 
+T = TypeVar("T")
 Row = dict[str, Any]
 PLAIN = Measure()
 ADAPTER = AdapterSpec(max_train_instances=0, num_outputs=1)
@@ -58,10 +59,10 @@ class Reader:
         """
         cells, said = self._cells, self._plan.cell
         own = said(row, "id")
-        question, conversation = said(row, "input"), said(row, "messages")
+        question = said(row, "input")
         if question is None:
             question = said(row, "prompt")
-        messages = cells.messages(conversation, self._at(place, "messages"))
+        messages = self._read(row, place, "messages", cells.messages) or ()
         return Instance(
             str(position) if cells.is_nothing(own) else cells.name(own),
             cells.text(question),
@@ -97,7 +98,7 @@ class Reader:
             perturbation=instance.perturbation,
             trial=trial,
             prompt_kind="exact" if prompt else "absent",
-            messages=cells.messages(said(row, "messages"), self._at(place, "messages")),
+            messages=self._read(row, place, "messages", cells.messages) or (),
         )
         return Reply(request, self._completion(row, place))
 
@@ -154,22 +155,22 @@ class Reader:
         if cells.is_nothing(error) or error.lower() in NO_ERROR:
             error = ""
         tokens, logprobs, odd = self._tokens(row, place)
-        number, count = cells.size, cells.integer
+
+        def count(field: str) -> int | None:
+            return self._read(row, place, field, cells.integer)
+
+        def size(field: str) -> float | None:
+            return self._read(row, place, field, cells.size)
+
         return Completion(
             cells.text(text),
             reasoning=cells.text(said(row, "reasoning")),
             tokens=tokens,
             token_logprobs=logprobs,
-            logprob=number(said(row, "logprob"), self._at(place, "logprob")),
+            logprob=size("logprob"),
             finish_reason=cells.name(said(row, "finish_reason")),
-            usage=Usage(
-                count(said(row, "prompt_tokens"), self._at(place, "prompt_tokens")),
-                count(
-                    said(row, "completion_tokens"),
-                    self._at(place, "completion_tokens"),
-                ),
-            ),
-            duration_s=number(said(row, "duration_s"), self._at(place, "duration_s")),
+            usage=Usage(count("prompt_tokens"), count("completion_tokens")),
+            duration_s=size("duration_s"),
             error=error,
             extra=odd if self.long else self._rest(row) | odd,
         )
@@ -178,19 +179,20 @@ class Reader:
         self, row: Row, place: Place
     ) -> tuple[tuple[str, ...] | None, tuple[float | None, ...] | None, Row]:
         """Return tokens and their log-probabilities; as a rest where they do not match."""
-        cells, said = self._cells, self._plan.cell
-        where = self._at(place, "token_logprobs")
-        tokens = cells.parts(said(row, "tokens"), self._at(place, "tokens"))
-        logprobs = cells.floats(said(row, "token_logprobs"), where)
+        cells = self._cells
+        tokens = self._read(row, place, "tokens", cells.parts) or []
+        logprobs = self._read(row, place, "token_logprobs", cells.floats) or ()
+        if not tokens and not logprobs:
+            return None, None, {}
         if tokens and len(tokens) == len(logprobs):
             return tuple(map(cells.text, tokens)), logprobs, {}
         odd = {"tokens": values.plain(tokens), "token_logprobs": list(logprobs)}
         return None, None, {name: each for name, each in odd.items() if each}
 
     def _references(self, row: Row, place: Place) -> tuple[Reference, ...]:
-        cells, said = self._cells, self._plan.cell
-        right = cells.parts(said(row, "reference"), self._at(place, "reference"))
-        options = cells.parts(said(row, "choices"), self._at(place, "choices"))
+        cells = self._cells
+        right = self._read(row, place, "reference", cells.parts) or []
+        options = self._read(row, place, "choices", cells.parts) or []
         golds, texts = list(map(cells.text, right)), list(map(cells.text, options))
         found = [index_of(gold, texts) for gold in golds]
         made = [
@@ -214,6 +216,12 @@ class Reader:
     def _rest(self, row: Row) -> Row:
         found: Row = values.plain(self._plan.rest(row))
         return found
+
+    def _read(
+        self, row: Row, place: Place, field: str, how: Callable[[Any, Place], T]
+    ) -> T | None:
+        found = self._plan.cell(row, field)
+        return None if found is None else how(found, self._at(place, field))
 
     def _at(self, place: Place, field: str) -> Place:
         return place.inside(self._plan.columns.get(field, field))

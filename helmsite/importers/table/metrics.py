@@ -16,7 +16,7 @@ ACCURACY, BIAS, TOXICITY = "accuracy", "bias", "toxicity"
 CALIBRATION, EFFICIENCY, GENERAL = "calibration", "efficiency", "general_information"
 
 _HIGHER = (
-    r"acc|accuracy|acc_norm|acc_mutual_info|exact_match|em|f1|macro_f1|micro_f1|f1_\w+"
+    r"acc|accuracy|acc_norm|acc_mutual_info|exact_match|em|f1|macro_f1|micro_f1|f1_(?:macro|micro|weighted|score)"
     r"|bleu\w*|rouge\w*|chrf\w*|meteor|bert_?score|comet|ndcg\w*|mrr|map|recall\w*|precision\w*"
     r"|pass_?\w*|correct|is_correct|correctness|passed|mcc|auc|auroc|roc_auc|iou|win|wins"
     r"|(\w+_)?win_?rate|(\w+_)?accuracy|(\w+_)?acc|(\w+_)?exact_match|elo|score|(\w+_)?score"

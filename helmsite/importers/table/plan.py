@@ -20,7 +20,7 @@ from helmsite.importers.table.metrics import is_metric
 from helmsite.schema import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from helmsite.importers.table.cells import Cells
 
@@ -176,7 +176,8 @@ def planned(mapping: Mapping, columns: Iterable[str]) -> tuple[Plan | None, list
             )
     axis = next((name for name in ALIKE if getattr(mapping, name)), "")
     used = {column for column, _ in _named(mapping)} | set(mapping.ignore)
-    free = [c for c in known if not _inside(c, known) and not _covered(c, used)]
+    there = set(known)
+    free = [c for c in known if not _inside(c, there) and not _covered(c, used)]
     cells = _cells(getattr(mapping, axis), free) if axis else ()
     used |= {cell.column for cell in cells}
     answers = any(field in mapping.columns for field in INSTANCE)
@@ -228,8 +229,10 @@ def _present(mapping: Mapping, known: list[str]) -> Mapping:
     )
 
 
-def _inside(column: str, known: list[str]) -> bool:
-    return any(column.startswith(f"{each}.") for each in known)
+def _inside(column: str, known: Collection[str]) -> bool:
+    """Return whether a column is a part of another: `a.b` of a."""
+    dots = (at for at, sign in enumerate(column) if sign == ".")
+    return any(column[:at] in known for at in dots)
 
 
 def _covered(column: str, used: set[str]) -> bool:
@@ -279,7 +282,7 @@ def _lacking_values(plan: Plan) -> list[str]:
 
 def guessed(columns: Iterable[str]) -> Mapping | None:
     """Return the mapping that columns with obvious names speak for; None if none does."""
-    everything = list(columns)
+    everything = dict.fromkeys(columns)
     known = [c for c in everything if c.strip() and not _inside(c, everything)]
     fields = _fields(known)
     if not {"model", "scenario"} <= set(fields):
@@ -296,6 +299,10 @@ def guessed(columns: Iterable[str]) -> Mapping | None:
         value = fields.pop("value", "")
         taken = {*fields.values(), *settings}
         free = [c for c in known if c not in taken and is_metric(word(c))]
+        endings = {
+            f"{word(c)}_{end}" for c in known for e in SIDES.values() for end in e
+        }
+        free = [c for c in free if word(c) not in endings]
         scores = [c for c in free if not answers or word(c) != "result"]
         if value and word(value) == "value" and not scores:
             return None
@@ -351,7 +358,7 @@ def _sides(
 
 def skeleton(columns: Iterable[str]) -> str:
     """Return what to type for a table that explains itself not: options with its columns."""
-    everything = list(columns)
+    everything = dict.fromkeys(columns)
     known = [c for c in everything if not _inside(c, everything)]
     fields = {f: c for f, c in _fields(known).items() if f in TOLD}
     rest = [c for c in known if c not in fields.values() and c]
