@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
 from helmsite.importers.inspect_log.files import open_log
 from tests.importing import accounted, bring
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from helmsite.schema import Manifest, Stat
@@ -148,6 +151,63 @@ def test_log_probabilities_and_messages_come_along(
         assert "attachment://" not in json.dumps(reply.completion.extra)
         usage = reply.completion.usage
         assert (usage.prompt_tokens, usage.completion_tokens) == (700, 70)
+
+
+def said(value: Any) -> Iterator[Any]:
+    """Every text and number in a value."""
+    if isinstance(value, dict):
+        for each in value.values():
+            yield from said(each)
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            yield from said(each)
+    elif isinstance(value, float) and math.isnan(value):
+        yield "NaN"
+    elif isinstance(value, (str, int, float)) and not isinstance(value, bool):
+        yield value
+
+
+LEFT_OUT = {
+    *("traceback_ansi", "traceback", "attachments"),
+    *("input_refs", "call_refs", "call_key", "role", "changes", "bytes"),
+}
+"""Colours for terminals, paths that are shortened, what refers to something else, changes
+of the state (those of messages and output say again what the sample says), and the bytes
+of tokens that are texts."""
+
+
+def kept(value: Any) -> Any:
+    """A sample without what is left out."""
+    if isinstance(value, dict):
+        return {k: kept(v) for k, v in value.items() if k not in LEFT_OUT}
+    return [kept(each) for each in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("model", ["alpha", "delta", "epsilon"])
+def test_everything_that_a_sample_says_is_in_the_archive(
+    brought: Brought, samples: Path, model: str
+) -> None:
+    manifest = run(brought, model)
+    parts = [
+        brought.archive.instances(manifest.run_id),
+        list(brought.archive.replies(manifest.run_id)),
+        brought.archive.scores(manifest.run_id),
+        manifest,
+    ]
+    there = set(said(msgspec.to_builtins(parts)))
+    log = open_log(samples / manifest.provenance.source_files[0])
+    count = 0
+    for row in log.samples():
+        texts = row.value["attachments"]
+        for each in said(kept(row.value)):
+            name = each.removeprefix("attachment://") if isinstance(each, str) else ""
+            found = texts.get(name, each)
+            assert found in there, found
+            count += 1
+    assert count > 500
+    details = [s.details for s in brought.archive.stats(manifest.run_id)]
+    header = next(d["log"] for d in details if "log" in d)
+    assert set(said(log.header.value)) <= set(said(header))
 
 
 def test_the_model_is_known_by_its_name_apart_from_its_settings(

@@ -25,7 +25,7 @@ from helmsite.importers.inspect_log.files import (
     plain_head,
 )
 from helmsite.importers.inspect_log.run import SUCCESS, Reader
-from helmsite.importers.values import Place, Row, plain
+from helmsite.importers.values import Row, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -114,9 +114,7 @@ def _key(head: Row) -> str:
 
 
 def _when(head: Head) -> float | None:
-    ended = replies.moment(head.completed_at, Place("", 0, "completed_at"))
-    created = head.eval.get("created")
-    return ended or replies.moment(created, head.eval.at("created"))
+    return replies.moment(head.eval.get("created"), head.eval.at("created"))
 
 
 def _chosen(several: list[_Candidate], notes: Notes) -> list[_Candidate]:
@@ -124,13 +122,13 @@ def _chosen(several: list[_Candidate], notes: Notes) -> list[_Candidate]:
     if len(several) == 1:
         return several
     whole: dict[str, _Candidate] = {}
-    for each in sorted(several, key=lambda c: (c.when, c.file.name)):
+    for each in several:
         mark = _mark(each)
         if mark in whole:
             notes.skip(each.file.name, f"the same log as {whole[mark].file.name}")
         else:
             whole[mark] = each
-    kept = list(whole.values())
+    kept = sorted(whole.values(), key=lambda c: (c.when, c.file.name))
     status = {c.file.name: _status(c) for c in kept}
     best = [c for c in kept if status[c.file.name] == SUCCESS] or kept
     last = best[-1]
@@ -166,10 +164,9 @@ def _found(candidate: _Candidate) -> Found:
         with suppress(SourceError):
             model = spec.identity(head.eval).name
             scenario = spec.scenario(head.eval)
-            number = head.samples
             dataset = head.eval.row("dataset", None)
-            if number is None and dataset:
-                number = dataset.integer("samples", None)
+            number = dataset.integer("samples", None) if dataset else None
+            number = head.samples if number is None else number
     return Found(
         importer="inspect",
         key=candidate.key,

@@ -37,7 +37,8 @@ def events(
     """Return the events; what a sample says elsewhere too is left out of them.
 
     The messages that a model was sent are given as their number, `{"messages": 3}`, where
-    they are the first of the sample's; an output that is the sample's own is left out.
+    they are the first of the sample's; an output that is the sample's own is left out, and
+    so is what the state's changes say of messages and output.
     """
     pools = sample.row("events_data", None)
     pool = pools.items("messages", []) if pools else []
@@ -62,9 +63,23 @@ def events(
             if event.get("output") == output:
                 event.pop("output", None)
             _refill(event, calls)
+        elif kind == "state":
+            event["changes"] = _own_changes(event.get("changes"))
         event.pop("traceback_ansi", None)
         found.append(_clean(event, hidden))
     return found
+
+
+def _own_changes(changes: Any) -> Any:
+    """Return changes of a sample's state but those of its messages and its output."""
+    if not isinstance(changes, list):
+        return changes
+    return [each for each in changes if not _is_said(each)]
+
+
+def _is_said(change: Any) -> bool:
+    path = change.get("path") if isinstance(change, dict) else None
+    return isinstance(path, str) and path.startswith(("/messages", "/output"))
 
 
 def _clean(event: dict[str, Any], hidden: Counter[str]) -> dict[str, Any]:

@@ -49,7 +49,6 @@ class Head:
 
     eval: Row
     status: str = ""
-    completed_at: str = ""
     samples: int | None = None
 
 
@@ -270,13 +269,9 @@ def _object(path: Path, head: bytes) -> tuple[Any, str] | None:
 
 
 def _head(row: Row, header: Row) -> Head:
-    stats, results = header.row("stats", None), header.row("results", None)
-    return Head(
-        row,
-        header.text("status", ""),
-        stats.text("completed_at", "") if stats else "",
-        results.integer("total_samples", None) if results else None,
-    )
+    results = header.row("results", None)
+    total = results.integer("total_samples", None) if results else None
+    return Head(row, header.text("status", ""), total)
 
 
 def _decoded(head: bytes) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
+
 from helmsite.importers import redact
 from helmsite.importers.inspect_log.events import before_answer, events
 from helmsite.importers.inspect_log.samples import LETTERS, message, told
@@ -56,6 +58,8 @@ def replies(
     for n, choice in enumerate(choices):
         first_of_all = {"transcript": several, "extra": extra} if n == 0 else {}
         completion = _completion(choice, output, {**common, **first_of_all})
+        if limit := _limit(sample):
+            completion = structs.replace(completion, finish_reason=limit)
         found.append(Reply(sent, completion, n))
     return found
 
@@ -92,7 +96,7 @@ def _completion(choice: Row, output: Row, common: dict[str, Any]) -> Completion:
         text = output.text("completion", "")
     reason = choice.text("stop_reason", "")
     tokens, logprobs, top = _tokens(choice)
-    rest = choice.rest("message", "stop_reason", "logprobs")
+    rest = choice.rest("message", "logprobs")
     if spoken:
         rest["message"] = spoken.rest(*_plain_parts(spoken))
     known = [p for p in logprobs or () if p is not None]
@@ -127,15 +131,29 @@ def _tokens(
     tops = []
     for row in rows:
         pairs = [
-            (each.text("token"), each.number("logprob", None))
+            (_token(each), each.number("logprob", None))
             for each in row.rows("top_logprobs", ())
         ]
         tops.append(tuple(TopLogprob(t, p) for t, p in pairs if p is not None))
     return (
-        tuple(row.text("token") for row in rows),
+        tuple(map(_token, rows)),
         tuple(row.number("logprob", None) for row in rows),
         tuple(tops) if any(tops) else None,
     )
+
+
+def _token(row: Row) -> str:
+    r"""Return a token; one that is no text by itself as `bytes:\xe2\x80`."""
+    token, raw = row.text("token"), row.get("bytes")
+    if not isinstance(raw, list) or not raw:
+        return token
+    try:
+        blob = bytes(raw)
+        return blob.decode()
+    except UnicodeDecodeError:
+        return "bytes:" + "".join(f"\\x{each:02x}" for each in raw)
+    except (TypeError, ValueError):
+        return token
 
 
 def _common(

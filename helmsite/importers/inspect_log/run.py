@@ -14,7 +14,7 @@ from helmsite.importers.found import Aggregates, Imported
 from helmsite.importers.inspect_log import samples, spec
 from helmsite.importers.inspect_log import stats as results
 from helmsite.importers.inspect_log.replies import moment, replies, request
-from helmsite.importers.inspect_log.scores import Asked, Scorers, completed
+from helmsite.importers.inspect_log.scores import OF_ALL, Asked, Scorers, completed
 from helmsite.importers.values import Row, plain
 from helmsite.schema import AdapterSpec, PublishedStat, RunSpec, ScenarioFacts
 
@@ -41,7 +41,7 @@ class Reader:
     replies: list[Reply] = field(default_factory=list)
     scores: list[Score] = field(default_factory=list)
     state: dict[tuple[str, int], str] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
+    unread: int = 0
 
     def __post_init__(self) -> None:
         """Read the header."""
@@ -93,8 +93,10 @@ class Reader:
                 self._take(raw, known)
             except SourceError as error:
                 self.notes.problem(error)
+                self.unread += 1
         for unread in self.log.unread:
             self.notes.problem(unread)
+        self.unread += len(self.log.unread)
         self._order()
 
     def _take(self, raw: Row, known: dict[str, Any]) -> None:
@@ -240,16 +242,21 @@ class Reader:
         header = self.log.header
         failed = sum(a.missing == "failed" for a in asked)
         if failed:
-            yield (
-                f"{failed} of {len(asked)} samples ended in an error. Inspect leaves them "
-                "out of its results; accuracy_of_all counts them as wrong."
+            counted = self.scorers.main == OF_ALL
+            more = (
+                " Inspect leaves those without a score out of its results; "
+                f"{OF_ALL} counts them as wrong."
             )
+            told = f"{failed} of {len(asked)} samples ended in an error."
+            yield told + more * counted
         status = header.text("status", "started")
         if status != SUCCESS:
             said = header.get("error")
             why = said.get("message") if isinstance(said, dict) else ""
             told = f": {redact.text(str(why), self.hidden)[:500]}" if why else ""
             yield f"The evaluation did not end: its status is {status}{told}"
+        if self.unread:
+            yield f"{self.unread} samples could not be read; they are left out."
         if header.get("invalidated") is True:
             yield "Inspect marks this log as invalid: some samples were invalidated."
 

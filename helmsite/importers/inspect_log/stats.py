@@ -59,6 +59,7 @@ def summed(
     reduced: dict[tuple[str, str], list[Score]] = {}
     told: dict[str, MetricFacts] = {}
     even = _even(scores)
+    number = len({each.instance_id for each in asked})
     for row in scorers.results:
         name = row.text("name", "")
         scorer = row.text("scorer", name)
@@ -72,7 +73,7 @@ def summed(
             rows = _reduced(scorers, reductions, (scorer, reducer), metric, ending)
             if rows:
                 reduced[metric + ending, label] = _whole(rows, asked)
-        for stat in _stats(row, metric, label, ending):
+        for stat in _stats(row, metric, label, ending, number):
             unique = stat
             if (stat.metric, label) in made:
                 again = f"{stat.metric} ({row.place.field})"
@@ -145,8 +146,18 @@ def _whole(rows: list[Score], asked: Sequence[Asked]) -> list[Score]:
     return found
 
 
-def _stats(row: Row, metric: str, label: str, ending: str) -> Iterator[Stat]:
-    """Yield a result's aggregates: its average with its standard error, and all others."""
+def _stats(
+    row: Row, metric: str, label: str, ending: str, number: int
+) -> Iterator[Stat]:
+    """Yield a result's aggregates: its average with its standard error, and all others.
+
+    Args:
+        row: the result.
+        metric: what it is of.
+        label: by which scorer.
+        ending: of the names, where epochs were reduced.
+        number: of samples, failed ones too; 0 if that is not known.
+    """
     metrics = row.row("metrics", None)
     said = {} if metrics is None else {key: metrics.row(key) for key in metrics}
     values = {key: each.number("value", None) for key, each in said.items()}
@@ -179,7 +190,7 @@ def _stats(row: Row, metric: str, label: str, ending: str) -> Iterator[Stat]:
             scorer=label,
             stderr=_positive(values[error]) if own and error else None,
             n_scored=scored if value is not None else 0,
-            n_asked=scored + unscored,
+            n_asked=max(scored + unscored, number),
             origin="reported",
             missing="" if value is not None else "nan",
             details=details,
