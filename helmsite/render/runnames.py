@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from helmsite.render import formats
 from helmsite.render.sentences import method, scenario_title
 from helmsite.render.text import plain
 from helmsite.schema import Record
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 
     from helmsite.query.rows import RunSummary
     from helmsite.schema import Manifest
+
+
+NATIVE = "native"
 
 
 class RunName(Record, frozen=True):
@@ -76,17 +80,33 @@ def _features(run: RunSummary) -> Iterator[str]:
     yield f"{model.name}" if model.name != manifest.card.title else ""
     yield manifest.scenario.name
     yield f"suite {plain(manifest.suite)}"
-    yield plain(manifest.origin)
+    yield plain(source(manifest))
     yield f"revision {plain(model.revision) or 'unknown'}"
     yield plain(model.quantisation) or "quantisation unknown"
     yield plain(model.runtime) or "runtime unknown"
+    yield _time(manifest)
     yield _settings(model.settings) or "no model settings"
     adapter = msgspec.to_builtins(manifest.spec.adapter)
     for name, value in adapter.items():
         yield f"{name} = {_short(value)}"
     yield ", ".join(map(plain, manifest.spec.perturbations)) or "unperturbed"
     yield f"data {plain(manifest.spec.data.revision)}".strip()
+    yield plain(manifest.origin)
     yield manifest.run_id
+
+
+def source(manifest: Manifest) -> str:
+    """Return where a run came from: `native`, with its label, or the tool that made it."""
+    native = manifest.origin.partition(":")[0] == NATIVE
+    return manifest.origin if native else manifest.provenance.source_tool
+
+
+def _time(manifest: Manifest) -> str:
+    """Return when a run of another tool began, to the second; '' of a native one."""
+    started = manifest.provenance.started_at or manifest.provenance.source_at
+    if manifest.origin.partition(":")[0] == NATIVE or not started:
+        return ""
+    return formats.moment(started)
 
 
 def _settings(settings: dict[str, Any]) -> str:
