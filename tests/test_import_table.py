@@ -198,6 +198,28 @@ def values(brought: Brought) -> dict[tuple[str, str, str], float | None]:
     }
 
 
+def test_the_same_table_by_another_mapping_takes_the_place(tmp_path: Path) -> None:
+    rows = "model,task,id,out,a,b\nm,t,1,x,0.25,0.75\n"
+    file = written(tmp_path, "x.csv", rows)
+    columns = {"model": "model", "scenario": "task", "id": "id", "completion": "out"}
+    one, two = (
+        mappings.parsed({"columns": columns, "scores": {"acc": score}})
+        for score in ("a", "b")
+    )
+    assert bring(file, tmp_path, one).report.made[0].fate == "new"
+    assert bring(file, tmp_path, two).report.made[0].fate == "replaced"
+    again = bring(file, tmp_path, two)
+    assert again.report.unchanged
+    (score_,) = again.archive.scores(run_of(again).run_id)
+    assert score_.value == 0.75
+    cells = {"columns": {"model": "model", "scenario": "task"}, "rows": "results"}
+    for number in (1, 2):
+        percent = {"acc": {"percent": number == 2}}
+        mapping = mappings.parsed(cells | {"scores": {"acc": "a"}, "metrics": percent})
+        brought = bring(file, tmp_path / "cells", mapping)
+        assert values(brought)["t", "m", "acc"] == (0.25, 0.0025)[number - 1]
+
+
 GERMAN = """\
 Modell;Aufgabe;Genauigkeit;Länge
 a;mmlu;85,3 %;1.234,5

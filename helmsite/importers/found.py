@@ -79,6 +79,8 @@ class Found(Record, frozen=True):
         model, scenario, instances: as far as it is known without reading everything.
         when: seconds since the epoch, by the source's own word, else by its newest file.
         options: what the importer needs to know again when it reads.
+        reading: what the result depends on beside its files (a mapping that the user gave),
+            as a digest; '' if there is nothing.
     """
 
     importer: str
@@ -91,6 +93,7 @@ class Found(Record, frozen=True):
     instances: int | None = None
     when: float = 0.0
     options: dict[str, Any] = {}
+    reading: str = ""
 
 
 @dataclass

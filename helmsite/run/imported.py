@@ -63,7 +63,7 @@ class Made(Record, frozen=True):
 
 
 def digest(found: Found) -> str:
-    """Return what a find's content is known by: of one file, its SHA-256.
+    """Return what a find's content is known by: of one file alone, its SHA-256.
 
     Raises:
         SourceError: a file cannot be read.
@@ -71,6 +71,8 @@ def digest(found: Found) -> str:
     marks = sorted(
         (Path(file).name, reading.digest(Path(file))) for file in found.files
     )
+    if found.reading:
+        marks.append(("", found.reading))
     if len(marks) == 1:
         return marks[0][1]
     return hashlib.sha256("".join(f"{n} {d}\n" for n, d in marks).encode()).hexdigest()
@@ -176,6 +178,9 @@ class Taker:
     def _is_older(found: Found, mark: str, old: Manifest) -> bool:
         """Return whether the archive has a newer result of the same run from other files."""
         source = old.provenance
+        same = (source.source_files, source.source_at) == (found.names, found.when)
+        if found.reading and same:
+            return False  # the same file, read in another way
         return source.source_sha256 != mark and found.when <= (source.source_at or 0.0)
 
     def _spec(self, of: Imported, notes: Notes) -> RunSpec:

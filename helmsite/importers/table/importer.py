@@ -55,7 +55,10 @@ class Tables:
             mapping, why = _chosen(table, tree.mapping, ready, file)
             if mapping is not None:
                 tree.claim(file.path)
-                yield _found(file, table, mapping, tree.head(file.path))
+                found = _found(file, table, mapping, tree.head(file.path))
+                if tree.mapping is not None:
+                    found = structs.replace(found, reading=_mark(mapping))
+                yield found
             elif why:
                 tree.claim(file.path)
                 notes.skip(file.name, why)
@@ -173,6 +176,12 @@ def _found(file: File, table: Table, mapping: Mapping, head: bytes) -> Found:
         when=file.changed,
         options=options,
     )
+
+
+def _mark(mapping: Mapping) -> str:
+    """Return what a mapping is known by."""
+    blob = msgspec.json.encode(mapping, order="deterministic")
+    return hashlib.sha256(blob).hexdigest()
 
 
 IMPORTER = Tables()
