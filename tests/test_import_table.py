@@ -778,3 +778,47 @@ def test_tables_gone_wrong_end_in_a_message(
         raw = raw.replace(b"0", str(odd).encode("utf-8", "surrogatepass"), 1)
     folder = tmp_path_factory.mktemp("mutant")
     checked(raw, "x.csv", folder, None)
+
+
+def test_rows_larger_than_the_head_of_a_file(tmp_path: Path) -> None:
+    rows = [{"model": "m", "task": "t", "prompt": "x" * 200_000, "response": "y"}] * 2
+    for form, text in (
+        ("jsonl", "\n".join(json.dumps(row) for row in rows)),
+        ("json", json.dumps(rows, indent=1)),
+    ):
+        file = written(tmp_path, f"x.{form}", text)
+        run = run_of(bring(file, tmp_path / form))
+        assert run.counts.asked == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("x.json", '{"model": "m", "task": "t", "accuracy": 0.5}'),
+        ("x.json", '{"model": "m",\n "task": "t"}'),
+        ("x.md", "model,task,accuracy\na,t,1\n"),
+        ("x.csv", "one column\n1\n"),
+        ("x.bin", "\x00\x01\x02"),
+        ("x.json", "[1, 2]"),
+        ("x.json", "[]"),
+        ("x.log", "[info] model, task\n"),
+    ],
+)
+def test_what_is_no_table_is_left_to_others(
+    name: str, text: str, tmp_path: Path
+) -> None:
+    brought = bring(written(tmp_path, name, text), tmp_path)
+    assert brought.report.notes.skipped == {name: "no importer recognises it"}
+
+
+def test_a_workbook_is_told_how_to_come_in(tmp_path: Path) -> None:
+    file = tmp_path / "x.xlsx"
+    file.write_bytes(b"PK\x03\x04rest")
+    reason = bring(file, tmp_path).report.notes.skipped["x.xlsx"]
+    assert reason == "a workbook: save its sheet as CSV"
+
+
+def test_a_list_that_ends_in_the_middle_is_told(tmp_path: Path) -> None:
+    text = json.dumps([{"model": "m", "task": "t", "accuracy": 1}] * 3)[:-5]
+    file = written(tmp_path, "x.json", text)
+    assert "it ends in the middle" in problems(bring(file, tmp_path))[0]

@@ -34,9 +34,12 @@ PIECE = 1 << 20
 BATCH = 256
 LEGACY = "cp1252"
 LARGEST_CELL = (1 << 31) - 1
+LONGEST_LINE = 1 << 28
+JSONL_NAMES = {".jsonl", ".ndjson", ".jsonlines"}
 CSV_NAMES = (".csv", ".tsv", ".tab")
 _COMMA = re.compile(r"[-+]?\d+,\d+ ?%?$")
 _POINT = re.compile(r"[-+]?\d*\.\d+ ?%?$")
+_NEXT = re.compile(r"[\s,]*\{")
 _SEP = re.compile(r"sep=(.)$")
 
 
@@ -72,10 +75,10 @@ def look(path: Path, head: bytes, wish: Mapping | None = None) -> Table | None:
     text = _decoded(head, encoding)
     start = text.lstrip()[:1]
     if start == "[":
-        objects = [each for each in _array(path) if isinstance(each, dict)]
-        return Table("json", _keys(objects[:SAMPLE])) if objects else None
+        objects = _array(text) or _whole_array(path, head)
+        return Table("json", _keys(objects)) if objects else None
     if start == "{":
-        lines = _objects(text)
+        lines = _objects(path, text)
         return Table("jsonl", _keys(lines)) if lines else None
     return _csv(text, encoding, wish, whole=len(head) < reading_head())
 
@@ -141,29 +144,55 @@ def _decoded(head: bytes, encoding: str) -> str:
         raise SourceError("", f"no encoding is called {encoding!r}") from None
 
 
-def _array(path: Path) -> list[Any]:
+def _array(text: str) -> list[dict[str, Any]]:
+    """Return the objects with which a list begins, as far as they are there."""
+    decoder = json.JSONDecoder()
+    found: list[dict[str, Any]] = []
+    at = text.index("[") + 1
+    while len(found) < SAMPLE and (match := _NEXT.match(text, at)):
+        try:
+            value, at = decoder.raw_decode(text, match.end() - 1)
+        except (ValueError, RecursionError):
+            break
+        found.append(reading.whole(value))
+    return found
+
+
+def _whole_array(path: Path, head: bytes) -> list[dict[str, Any]]:
+    """Return the objects of a list whose first one is larger than the head of its file."""
+    if len(head) < reading_head():
+        return []
     try:
         found = reading.json_file(path)
     except SourceError:
         return []
-    return found if isinstance(found, list) else []
+    several = found[:SAMPLE] if isinstance(found, list) else []
+    return [each for each in several if isinstance(each, dict)]
 
 
-def _objects(text: str) -> list[dict[str, Any]]:
-    """Return the objects of the first lines, if the first line is one."""
+def _objects(path: Path, text: str) -> list[dict[str, Any]]:
+    """Return the objects of the first lines. In a file called .json there are two or more."""
+    named = path.suffix.lower() in JSONL_NAMES
+    lines = [line for line in text.split("\n")[:SAMPLE] if line.strip()]
+    if len(lines) == 1 and named:
+        lines = [line.decode("utf-8", "replace") for line in _first_lines(path)]
     found: list[dict[str, Any]] = []
-    for line in text.split("\n")[:SAMPLE]:
-        if not line.strip():
-            continue
+    for number, line in enumerate(lines):
         try:
             value = json.loads(line)
         except (ValueError, RecursionError):
-            if not found:
+            if number == 0:
                 return []
             continue
         if isinstance(value, dict):
             found.append(reading.whole(value))
-    return found
+    return found if named or len(found) > 1 else []
+
+
+def _first_lines(path: Path) -> list[bytes]:
+    """Return the first line of a file, which is longer than its head."""
+    with path.open("rb") as file:
+        return [file.readline(LONGEST_LINE).removeprefix(codecs.BOM_UTF8)]
 
 
 def _keys(objects: list[dict[str, Any]]) -> tuple[str, ...]:
