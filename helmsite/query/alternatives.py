@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from helmsite.query.index import Index
     from helmsite.query.rows import Column
+    from helmsite.schema import ScenarioFacts
 
 
 class _Found(NamedTuple):
@@ -118,12 +119,11 @@ class Alternatives:
         named: dict[str, list[Column]] = {}
         for place in places:
             column = self._columns[place]
-            named.setdefault(base_name(column.scenario.name), []).append(column)
+            named.setdefault(_called(column.scenario), []).append(column)
         found: list[Column] = []
         for name, own in named.items():
-            title = joint.title(
-                name, [c.scenario.title or c.scenario.name for c in own]
-            )
+            titles = [c.scenario.title or c.scenario.name for c in own]
+            title = joint.stem(titles) or name
             together = Joint(title, "", tuple(c.scenario.name for c in own))
             found += joint.columns(together, own, ACCURACY, own[0].metric.name)
         return tuple(found)
@@ -150,6 +150,17 @@ class Alternatives:
             for points in [max(ways.values(), key=len)]
             if len(points) > 1
         )
+
+
+def _called(facts: ScenarioFacts) -> str:
+    """Return the name that a scenario shares with its like.
+
+    That of a group whose name its own one begins with (`hendrycksTest-anatomy`), else its
+    name without parameters.
+    """
+    name = facts.name
+    groups = [g for g in facts.groups if g and g != name and name.startswith(g)]
+    return max(groups, key=len, default=base_name(name))
 
 
 def _by_step(line: Variant) -> tuple[float, str]:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from helmsite.query.outcomes import Outcomes
     from helmsite.query.rows import Hole
 
+MOST_DRAWN = 20_000
+"""Rank bands are told for tables with so many cells of results without instances."""
 HOLES: dict[str, Hole] = {
     "failed": "failed",
     "not asked": "not asked",
@@ -175,7 +177,7 @@ def rows(
 ) -> tuple[LeaderboardRow, ...]:
     """Return a table's lines: best win rate first, those without one last, by name.
 
-    With `outcomes`, models get rank bands.
+    With `outcomes`, models get rank bands, unless the table is too large for that.
     """
     members = _members(connection, {"": columns}, by)[""]
     lines = _joined(members)
@@ -184,7 +186,7 @@ def rows(
     table = [_present(values, place, column) for place, column in enumerate(columns)]
     rates = ranking.win_rates(ranking.column_wins(table, len(lines)))
     bands = [0] * len(lines)
-    if outcomes is not None and any(count for _, count in rates):
+    if outcomes is not None and any(count for _, count in rates) and _few(values):
         drawn = (
             _drawn(values, p, column, outcomes) for p, column in enumerate(columns)
         )
@@ -205,6 +207,12 @@ def rows(
         )
     ]
     return tuple(sorted(found, key=_order))
+
+
+def _few(lines: Iterable[list[list[Cell]]]) -> bool:
+    """Return whether so few cells are of sources that resamples of all fit into memory."""
+    cells = (c for line in lines for column in line for c in column if c.source)
+    return sum(1 for _ in cells) <= MOST_DRAWN
 
 
 def scenario_rows(

@@ -25,5 +25,5 @@ CREATE TABLE IF NOT EXISTS published (
     metric VARCHAR, scorer VARCHAR, split VARCHAR, sub_split VARCHAR,
     perturbation VARCHAR, computed_on VARCHAR,
     value DOUBLE, stderr DOUBLE, ci_low DOUBLE, ci_high DOUBLE,
-    n_scored INTEGER, n_asked INTEGER, missing VARCHAR
+    n_scored INTEGER, n_asked INTEGER, missing VARCHAR, details VARCHAR
 );

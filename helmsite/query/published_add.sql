@@ -24,6 +24,6 @@ SELECT
         WHEN ci_low IS NOT NULL AND ci_high IS NOT NULL THEN ci_high
         WHEN reach > 0 THEN greatest(value, least(value + reach, most))
     END,
-    n_scored, n_asked, missing
+    n_scored, n_asked, missing, details
 FROM reached
 ORDER BY ALL;

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class SourcePages:
-    """Reads the numbers of one file after another.
+    """Reads the numbers of one file after another, from one table that holds them all.
 
     Args:
         connection: the cache, with the tables of the index.
@@ -26,7 +27,14 @@ class SourcePages:
     """
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, index: Index) -> None:
-        self._connection, self._index = connection, index
+        self._index = index
+        found = connection.sql(query("source"))
+        assert found is not None
+        self._table = found.to_arrow_table()
+        counts = self._table["source"].value_counts().to_pylist()
+        ends = accumulate(each["counts"] for each in counts)
+        self._ends = {c["values"]: end for c, end in zip(counts, ends, strict=True)}
+        self._counts = {each["values"]: each["counts"] for each in counts}
         self._scenarios = {name: n for n, name in enumerate(index.scenarios)}
         self._metrics = {
             scenario: {name: n for n, name in enumerate(known)}
@@ -41,18 +49,20 @@ class SourcePages:
         """
         index = self._index
         index.check("source", key, index.sources)
-        source = index.sources[key]
-        parameters = {"path": source.path, "file": source.file}
-        rows = self._connection.execute(query("source"), parameters).fetchall()
-        lines = [self._line(*row) for row in rows]
+        source, count = index.sources[key], self._counts.get(key, 0)
+        own = self._table.slice(self._ends.get(key, 0) - count, count)
+        columns = (column.to_pylist() for column in own.columns[1:])
+        lines = [self._line(*row) for row in zip(*columns, strict=True)]
         lines.sort(key=self._order)
         cards = tuple(index.cards[name] for name in source.models)
         return SourcePage(source, cards, tuple(lines))
 
     def _line(
-        self, entry: str, scenario: str, model: str, settings: str, *stat: object
+        self, entry: str, scenario: str, model: str, settings: str, *stat: Any
     ) -> SourceLine:
-        told = Stat(*stat)  # type: ignore[arg-type]
+        fields = dict(zip(Stat.__struct_fields__, stat, strict=True))
+        fields["details"] = variants.read(fields["details"] or "{}")
+        told = Stat(**fields)
         return SourceLine(
             entry,
             self._index.scenarios[scenario],

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from helmsite.schema import MetricFacts
 
 LEFT, WIDTH, RIGHT, TOP, HEIGHT, BOTTOM = 40, 246, 124, 10, 230, 42
-LETTERS, WORDS = 18, 54
+LETTERS, WORDS = 16, 54
 """So many letters fit beside the end of a line, and into a line below the axis."""
 LIMIT = 8
 KINDS = 4

@@ -52,9 +52,7 @@ def pages(
         order = ", newest first" if len(rows) > 1 else ""
         sentence = sentences.counted("run", len(rows), f", {requests}{order}")
         if sources and not rows:
-            sentence = (
-                "The archive has no run, but results that came without instances."
-            )
+            sentence = "No runs: everything in this archive came without instances."
         yield RunsPage(
             frames.frame(path, "Runs", "Runs"),
             sentence,

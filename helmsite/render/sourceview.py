@@ -115,11 +115,16 @@ def source(page: SourcePage, frames: Frames) -> SourceView:
     root = up(path)
     crumbs = (Link("Runs", root + "runs/index.html"), Link(TITLE, root + FIRST))
     shared = _shared([line.settings for line in page.lines])
+    details = _shared([line.stat.details for line in page.lines])
     return SourceView(
         frame=frames.frame(path, name_of(file), "Runs", crumbs),
         sentence=_sentence(page),
         facts=tuple(_facts(file)),
-        settings=tuple(Fact(n, _told(v)) for n, v in sorted(shared.items())),
+        settings=tuple(
+            Fact(name, _told(value))
+            for told in (shared, details)
+            for name, value in sorted(told.items())
+        ),
         tables=tuple(_tables(page, shared, frames, path)),
     )
 
