@@ -179,7 +179,7 @@ def _found_averages(
         model=model,
         scenario=averages.overall(length),
         when=max(result.when for result in several),
-        options={"averages": True, "length": length, "model": model},
+        options={"averages": True, "length": length, "model": model, "tag": tag},
     )
 
 

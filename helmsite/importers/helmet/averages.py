@@ -59,7 +59,13 @@ def averages(found: Found) -> Aggregates:
     """Return the averages that a model's results at a length give."""
     said = _numbers(found)
     length, model = int(found.options["length"]), str(found.options["model"])
-    where = Path(found.names[0]).parent / f"*_in{length}_*"
+    tag = str(found.options.get("tag", ""))
+    where = Path(found.names[0]).parent / f"*_{tag}_*_in{length}_*"
+    settings = {"tag": tag} if tag else {}
+
+    def cell(scenario: str, stat: Stat) -> PublishedStat:
+        return PublishedStat(scenario, model, stat, settings, where.as_posix())
+
     results: list[PublishedStat] = []
     scenarios = []
     means: dict[str, float | None] = {}
@@ -71,15 +77,11 @@ def averages(found: Found) -> Aggregates:
         scenario = format_entry(names.group(title), {"length": str(length)})
         stat = _mean(parts)
         means[title] = stat.value
-        results.append(
-            PublishedStat(scenario, model, stat, source_file=where.as_posix())
-        )
+        results.append(cell(scenario, stat))
         scenarios.append(_facts(scenario, f"HELMET {title}", title, length))
     if len(results) > 1:
         stat = _mean([Part(title, value) for title, value in means.items()])
-        results.append(
-            PublishedStat(overall(length), model, stat, source_file=where.as_posix())
-        )
+        results.append(cell(overall(length), stat))
         scenarios.append(_facts(overall(length), "HELMET", "", length))
     return Aggregates(
         results=results,
