@@ -23,6 +23,7 @@ from helmsite.importers.values import Place
 from helmsite.run.imported import Wish
 from helmsite.run.importing import Import, Survey
 from tests.importing import ODD, Brought, accounted, mutants
+from tests.test_archive_samples import leaves
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -189,7 +190,7 @@ def test_a_table_that_explains_itself_not_is_left_out_with_what_to_type(
     assert brought.survey.found == ()
     reason = brought.report.notes.skipped[name]
     assert "(name, accuracy)" in reason
-    assert "--constant scenario=NAME --column scores=accuracy" in reason
+    assert "--column scenario=COLUMN --column scores=accuracy" in reason
 
 
 def values(brought: Brought) -> dict[tuple[str, str, str], float | None]:
@@ -634,7 +635,9 @@ def test_every_ready_mapping_is_one_and_explained() -> None:
         assert mapping.title
         plan, told = planned(mapping, [*mapping.needs, "a model"])
         assert plan is not None, told
-        assert mappings.named("alpaca_eval_outputs").title == "AlpacaEval outputs"
+    assert mappings.named("alpaca_eval_outputs").title == "AlpacaEval outputs"
+    with pytest.raises(ConfigError, match="no ready mapping of that name"):
+        mappings.named("alpaca")
 
 
 def alpaca(preference: Any, number: int) -> dict[str, Any]:
@@ -822,3 +825,44 @@ def test_a_list_that_ends_in_the_middle_is_told(tmp_path: Path) -> None:
     text = json.dumps([{"model": "m", "task": "t", "accuracy": 1}] * 3)[:-5]
     file = written(tmp_path, "x.json", text)
     assert "it ends in the middle" in problems(bring(file, tmp_path))[0]
+
+
+@pytest.mark.parametrize("kind", ["rows", "alpaca", "long"])
+def test_everything_that_a_row_says_is_in_the_archive(
+    kind: str, tmp_path: Path
+) -> None:
+    mapping = mappings.parsed(MAPPING) if kind == "rows" else None
+    rows = {
+        "rows": ROWS,
+        "alpaca": [alpaca(1.5, n) for n in range(3)],
+        "long": [
+            {
+                "model": "m",
+                "task": "t",
+                "doc_id": n,
+                "metric": m,
+                "score": n / 4,
+                "why": {"x": [m, n]},
+            }
+            for n in range(2)
+            for m in ("acc", "f1")
+        ],
+    }[kind]
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    brought = bring(written(tmp_path, "x.jsonl", text), tmp_path, mapping)
+    assert problems(brought) == []
+    archive = brought.archive
+    kept = {
+        leaf
+        for run in brought.runs
+        for part in (
+            [run],
+            archive.instances(run.run_id),
+            archive.replies(run.run_id),
+            archive.scores(run.run_id),
+        )
+        for record in part
+        for leaf in leaves(record)
+    }
+    lost = {leaf for row in rows for leaf in leaves(row)} - kept
+    assert lost - ({1.5} if kind == "alpaca" else set()) == set()  # 1.5 became 0.5

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from helmsite.importers.lighteval import details, files
 from tests.importing import Brought, accounted, bring, mutants
+from tests.test_archive_samples import leaves
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -297,8 +298,9 @@ def test_results_gone_wrong_end_in_a_message(
     )
     results(folder).write_bytes(data.draw(mutants(raw)))
     brought = bring([folder / "details", folder / "results"], folder / "runs")
-    for problem in problems(brought):
-        assert problem
+    assert accounted(brought, [folder / "details"]) == set()
+    assert accounted(brought, [folder / "results"]) == set()
+    assert brought.report.made
     assert brought.archive.check() == []
 
 
@@ -331,3 +333,18 @@ def test_samples_gone_wrong_end_in_a_message(
     assert brought.report.made or told or brought.report.notes.skipped
     for problem in told:
         assert ".parquet, line 1: " in problem or "no sample" in problem
+
+
+def test_everything_that_a_sample_says_is_in_the_archive(
+    shared: Path, tmp_path: Path
+) -> None:
+    folder = shared / "samples/lighteval"
+    brought = bring([folder], tmp_path / "runs")
+    (run,) = brought.runs
+    archive = brought.archive
+    kept = {leaf for record in archive.instances(run.run_id) for leaf in leaves(record)}
+    kept |= {leaf for record in archive.replies(run.run_id) for leaf in leaves(record)}
+    kept |= {leaf for record in archive.scores(run.run_id) for leaf in leaves(record)}
+    (source,) = folder.rglob("*.parquet")
+    rows = pq.read_table(source).to_pylist()
+    assert {leaf for row in rows for leaf in leaves(row)} <= kept

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.importing import Brought, accounted, bring, mutants
+from tests.test_archive_samples import leaves
 
 if TYPE_CHECKING:
     from helmsite.schema import Manifest
@@ -277,3 +278,19 @@ def test_files_gone_wrong_end_in_a_message(
     brought = bring([root / "in"], root / "runs")
     assert accounted(brought, [root / "in"]) == set()
     assert brought.archive.check() == []
+
+
+@pytest.mark.parametrize("name", ["sum", "labels", "rounds"])
+def test_everything_that_an_answer_says_is_in_the_archive(
+    name: str, brought: Brought
+) -> None:
+    source: Any = {"sum": [GENERATED, JUDGED], "labels": LABELS, "rounds": ROUNDS}[name]
+    run = by_scenario(brought)[name]
+    archive = brought.archive
+    kept = {leaf for record in archive.instances(run.run_id) for leaf in leaves(record)}
+    kept |= {leaf for record in archive.replies(run.run_id) for leaf in leaves(record)}
+    kept |= {leaf for record in archive.scores(run.run_id) for leaf in leaves(record)}
+    kept |= {leaf for record in archive.stats(run.run_id) for leaf in leaves(record)}
+    lost = set(leaves(source)) - kept
+    # Roles are told in the words of chats; percent became a share; the type says nothing.
+    assert lost <= {"HUMAN", "BOT", "SYSTEM", 50.0, "GEN"}

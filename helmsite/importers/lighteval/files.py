@@ -63,10 +63,11 @@ def results_files(tree: Tree) -> dict[str, list[Results]]:
             data = Row(reading.json_file(file.path), Place(file.name))
             read = Results(file, stamped(match[1]) if match else "", data)
             data.row("results")
+            data.row("config_general", None)
         except SourceError as error:
-            tree.notes.problem(
-                SourceError(file.name, error.why, error.line, error.field)
-            )
+            told = SourceError(file.name, error.why, error.line, error.field)
+            tree.notes.problem(told)
+            tree.notes.skip(file.name, f"{error.field}: {error.why}".lstrip(": "))
             continue
         found[read.stamp].append(read)
     return found

@@ -133,8 +133,9 @@ def _advice(table: Table, file: File) -> str:
     listed = ", ".join(table.columns[:MOST_COLUMNS])
     more = ", ..." if len(table.columns) > MOST_COLUMNS else ""
     return (
-        f"a table whose columns ({listed}{more}) do not say what they hold; "
-        f"tell it: --map FILE, or {skeleton(table.columns)}"
+        f"a table whose columns ({listed}{more}) do not say what they hold. Tell it: "
+        f"{skeleton(table.columns)} (--constant FIELD=TEXT for what is the same in all rows; "
+        "'scores=*', 'scenarios=*' or 'models=*' for a column each), or --map FILE"
     )
 
 

@@ -222,8 +222,13 @@ def named(name: str) -> Mapping:
         ConfigError: there is neither.
     """
     path = Path(name)
-    known = dict(ready()) if not path.is_file() else {}
-    return known[name] if name in known else read(path)
+    if path.is_file():
+        return read(path)
+    known = dict(ready())
+    if name not in known:
+        problem = f"{name}: no such file, and no ready mapping of that name."
+        raise ConfigError([problem], f"Ready mappings: {', '.join(known)}.")
+    return known[name]
 
 
 def _wrong(mapping: Mapping) -> list[tuple[str, str]]:

@@ -361,13 +361,13 @@ def skeleton(columns: Iterable[str]) -> str:
     everything = dict.fromkeys(columns)
     known = [c for c in everything if not _inside(c, everything)]
     fields = {f: c for f, c in _fields(known).items() if f in TOLD}
-    rest = [c for c in known if c not in fields.values() and c]
+    rest = [c for c in known if c not in fields.values()]
     shown = [f"--column {field}={_quoted(column)}" for field, column in fields.items()]
     lacking = [field for field in ("model", "scenario") if field not in fields]
-    shown += [f"--constant {field}=NAME" for field in lacking]
+    shown += [f"--column {field}=COLUMN" for field in lacking]
     if not {"value", "completion"} & set(fields):
-        scores = [c for c in rest if is_metric(word(c))] or rest[-1:] or ["COLUMN"]
-        shown += [f"--column scores={_quoted(c)}" for c in scores[:3]]
+        scores = [c for c in rest if is_metric(word(c))][:3]
+        shown += [f"--column scores={_quoted(c)}" for c in scores or [EVERY]]
     return " ".join(shown)
 
 
