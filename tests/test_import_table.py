@@ -78,10 +78,10 @@ def test_a_long_table_with_obvious_columns_needs_no_mapping(tmp_path: Path) -> N
         (r.model, r.scenario, r.stat.metric, r.stat.value, r.stat.stderr, r.settings)
         for r in rows
     ] == [
-        ("org/b", "gsm8k", "exact_match", None, None, {"shots": "8"}),
-        ("org/a-7b", "mmlu", "acc", 0.5, 0.02, {"shots": "0"}),
-        ("org/a-7b", "mmlu", "acc", 0.53, 0.01, {"shots": "5"}),
-        ("org/b", "mmlu", "acc", None, None, {"shots": "5"}),
+        ("org/b", "gsm8k", "exact_match", None, None, {"num_fewshot": 8}),
+        ("org/a-7b", "mmlu", "acc", 0.5, 0.02, {"num_fewshot": 0}),
+        ("org/a-7b", "mmlu", "acc", 0.53, 0.01, {"num_fewshot": 5}),
+        ("org/b", "mmlu", "acc", None, None, {"num_fewshot": 5}),
     ]
     assert [r.stat.missing for r in rows] == ["nan", "", "", "not measurable"]
     assert [r.stat.n_scored for r in rows] == [0, 100, 100, 0]
@@ -566,15 +566,19 @@ def test_models_side_by_side_are_a_run_each(tmp_path: Path) -> None:
 
 def test_runs_that_differ_in_settings_are_apart(tmp_path: Path) -> None:
     rows = [
-        {"id": 1, "q": "?", "out": str(shots), "shots": shots, "step": f"step{shots}"}
-        for shots in (0, 5)
+        {"id": 1, "q": "?", "out": str(n), "k": n, "heat": n, "step": f"step{n}"}
+        for n in (0, 5)
     ]
-    brought = brought_rows(
-        rows, tmp_path, columns={"revision": "step"}, settings=["shots"]
-    )
+    columns = {"revision": "step", "num_fewshot": "k"}
+    brought = brought_rows(rows, tmp_path, columns=columns, settings=["heat"])
     assert sorted(
-        (run.spec.settings["shots"], run.spec.model.revision) for run in brought.runs
-    ) == [(0, "step0"), (5, "step5")]
+        (
+            run.spec.settings["heat"],
+            run.spec.model.revision,
+            run.spec.adapter.max_train_instances,
+        )
+        for run in brought.runs
+    ) == [(0, "step0", 0), (5, "step5", 5)]
 
 
 def test_all_that_is_wrong_with_a_mapping_is_told_at_once(tmp_path: Path) -> None:

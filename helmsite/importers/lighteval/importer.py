@@ -258,7 +258,7 @@ def _published(results: Results, tasks: list[str], notes: Notes) -> Aggregates:
     who = files.identity(results.model, general)
     for task in tasks:
         scenario, shots = files.split_task(task)
-        settings: dict[str, Any] = {"shots": shots} if "|" in task else {}
+        settings: dict[str, Any] = {"num_fewshot": shots} if "|" in task else {}
         if who.revision:
             settings["revision"] = who.revision
         version = _settings(results, task).get("version")

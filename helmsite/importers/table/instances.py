@@ -99,6 +99,8 @@ class Reader:
             trial=trial,
             prompt_kind="exact" if prompt else "absent",
             messages=self._read(row, place, "messages", cells.messages) or (),
+            num_train_instances=self._read(row, place, "num_fewshot", cells.integer)
+            or 0,
         )
         return Reply(request, self._completion(row, place))
 
@@ -218,7 +220,7 @@ class Reader:
         return found
 
     def _read(
-        self, row: Row, place: Place, field: str, how: Callable[[Any, Place], T]
+        self, row: Row, place: Place, field: str, how: Callable[[Any, Place], T | None]
     ) -> T | None:
         found = self._plan.cell(row, field)
         return None if found is None else how(found, self._at(place, field))

@@ -5,7 +5,7 @@ columns: {model: Model, scenario: Task, metric: Metric, value: Score, stderr: SE
 constants: {split: test}       # the same in every row; {stem} is the file's name
 scores: [accuracy, f1]         # instead of metric and value: a column for each metric
 metrics: {accuracy: {title: Accuracy, higher_is_better: true, percent: true}}
-settings: [shots]              # columns that tell runs of one model apart
+settings: [temperature]        # columns that tell runs of one model apart
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ RUN = {
     "model": "the model's name",
     "revision": "its revision or checkpoint",
     "quantisation": "how its weights are stored",
+    "num_fewshot": "how many examples the prompt has",
     "scenario": "the scenario, task or benchmark",
     "suite": "a name for all results that belong together",
 }
@@ -105,7 +106,7 @@ class Mapping(Record, frozen=True):
         scenarios: the same for a column of values for each scenario.
         models: the same for each model, of values or, in a table of instances, answers.
         metrics: name → what there is to know.
-        settings: columns that tell runs apart (shots, temperature, version of the prompt).
+        settings: columns that tell runs apart (temperature, version of the prompt).
         set: settings that are the same in every row.
         attributes: columns that say in which groups an instance is.
         groups: name of a group → its scenarios.

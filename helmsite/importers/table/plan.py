@@ -28,6 +28,7 @@ WORDS: dict[str, str] = {
     "model": "model model_name model_id model_name_or_path modelname generator engine llm system",
     "revision": "revision checkpoint model_revision step commit",
     "quantisation": "quantisation quantization precision dtype",
+    "num_fewshot": "num_fewshot shots n_shot n_shots num_shots k_shot fewshot few_shot",
     "scenario": "scenario task task_name dataset dataset_name benchmark eval evaluation",
     "suite": "suite suite_name",
     "metric": "metric metric_name measure",
@@ -59,10 +60,7 @@ WORDS: dict[str, str] = {
     "token_logprobs": "token_logprobs logprobs",
     "logprob": "logprob log_prob sum_logprob logprob_sum",
 }
-SETTINGS = {
-    *("shots", "num_fewshot", "n_shot", "k_shot", "fewshot", "few_shot"),
-    *("version", "prompt_version", "template", "temperature"),
-}
+SETTINGS = {"version", "prompt_version", "template", "temperature"}
 SIDES = {
     "stderr": ("stderr", "std_err", "se", "standard_error", "sem"),
     "ci_low": ("ci_low", "ci_lower", "lower"),

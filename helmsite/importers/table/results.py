@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 MOST_PROBLEMS = 100
 PLAIN = Measure()
+SHOTS = "num_fewshot"
 AXES = {"models": "model", "scenarios": "scenario", "scores": "metric"}
 
 
@@ -147,9 +148,13 @@ class Results:
         found: dict[str, Any] = values.plain(self._plan.rest(row))
         return found if figure.spread is None else found | {"±": figure.spread}
 
-    def _set(self, row: dict[str, Any]) -> dict[str, Any]:
+    def _set(self, row: dict[str, Any], place: Place) -> dict[str, Any]:
         """Return a row's settings; equal ones are one object."""
         found = self._plan.settings(row, self._cells)
+        shots = self._plan.cell(row, SHOTS)
+        count = self._cells.integer(shots, place.inside(SHOTS))
+        if count is not None:
+            found[SHOTS] = count
         for field in ("revision", "quantisation"):
             if text := self._name(row, field):
                 found[field] = text
@@ -159,7 +164,7 @@ class Results:
     def _keep(
         self, said: dict[str, str], stat: Stat, row: dict[str, Any], place: Place
     ) -> None:
-        settings, suite = self._set(row), self._name(row, "suite")
+        settings, suite = self._set(row, place), self._name(row, "suite")
         settled = tuple(sorted((k, self._cells.text(v)) for k, v in settings.items()))
         key: tuple[Any, ...] = (
             suite,

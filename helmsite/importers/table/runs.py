@@ -9,10 +9,11 @@ import msgspec
 from helmsite.errors import SourceError
 from helmsite.importers import naming, values
 from helmsite.importers.found import Imported
+from helmsite.importers.table.cells import Cells
 from helmsite.importers.table.instances import ADAPTER, Reader
 from helmsite.importers.table.metrics import facts
 from helmsite.importers.table.plan import at
-from helmsite.importers.table.results import scenario
+from helmsite.importers.table.results import SHOTS, scenario
 from helmsite.importers.values import Place
 from helmsite.schema import Instance, ModelIdentity, Reply, RunSpec, Score
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from helmsite.importers.found import Notes
-    from helmsite.importers.table.cells import Cells
     from helmsite.importers.table.files import Rows
     from helmsite.importers.table.groups import Groups
     from helmsite.importers.table.plan import Cell, Plan
@@ -38,14 +38,20 @@ class Key(NamedTuple):
     suite: str
     revision: str
     quantisation: str
+    num_fewshot: str
     settings: str
 
     @property
     def text(self) -> str:
         """The key in words."""
         settings = "" if self.settings == "{}" else self.settings
-        parts = [f"{self.scenario}/{self.model}", *self[2:5], settings]
+        parts = [f"{self.scenario}/{self.model}", *self[2:6], settings]
         return " ".join(filter(None, parts))
+
+    @property
+    def shots(self) -> int:
+        """How many examples the prompt has, 0 if it is not said."""
+        return max(0, Cells().integer(self.num_fewshot, Place("")) or 0)
 
 
 class Sorter:
@@ -78,6 +84,7 @@ class Sorter:
             if not said[field]:
                 raise place.inside(plan.columns.get(field, field)).error("empty")
         settings = plan.settings(row, cells)
+        cells.integer(plan.cell(row, SHOTS), place.inside(SHOTS))  # or it is told
         blob = msgspec.json.encode(settings, order="deterministic").decode()
         return Key(**said, settings=blob)
 
@@ -163,7 +170,7 @@ class _Run:
             spec=RunSpec(
                 key.scenario,
                 identity,
-                ADAPTER,
+                msgspec.structs.replace(ADAPTER, max_train_instances=key.shots),
                 settings=msgspec.json.decode(key.settings),
             ),
             scenario=scenario(key.scenario, mapping.groups),
