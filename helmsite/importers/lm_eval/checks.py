@@ -7,7 +7,7 @@ import json
 import math
 import re
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -103,52 +103,104 @@ def _rows(lines: Sequence[int]) -> str:
 
 @dataclass
 class Formulas:
-    """Values of rows, computed anew from log-likelihoods; rows where they differ."""
+    """Values of rows, computed anew from log-likelihoods; rows where they differ.
+
+    `strange` has the metrics of which a row is not explained by the harness's fault either.
+    """
 
     held: dict[str, None] = field(default_factory=dict)
     broken: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    strange: set[str] = field(default_factory=set)
 
-    def take(self, name: str, number: int, *, is_right: bool) -> None:
-        """Take whether a metric's value is right in the row with a number."""
+    def take(
+        self, name: str, number: int, *, is_right: bool, is_strided: bool = False
+    ) -> None:
+        """Take whether a metric's value is right in the row with a number.
+
+        Args:
+            name: of the metric.
+            number: of the row.
+            is_right: whether the value is what the log-likelihoods give.
+            is_strided: whether it is what every second of them gives.
+        """
         if is_right:
             self.held[name] = None
         else:
             self.broken[name].append(number)
+        if not is_strided:
+            self.strange.add(name)
 
     def told(self) -> list[str]:
         """Return sentences on which values are right."""
         right = [name for name in self.held if not self.broken[name]]
+        wrong = [name for name, numbers in self.broken.items() if numbers]
+        strided = [name for name in wrong if name not in self.strange]
         sentences = []
         if right:
             sentences.append(
                 f"Values that the log-likelihoods give again: {', '.join(right)}."
             )
+        if strided:
+            sentences.append(
+                f"{', '.join(strided)}: the harness took every second log-likelihood, "
+                "with and without context mixed. Before 0.4.9 it does so in tasks with "
+                "acc_mutual_info; the values are not those of the model."
+            )
         sentences += [
-            f"{name} is not what the log-likelihoods give for {_rows(lines)}."
-            for name, lines in self.broken.items()
-            if lines
+            f"{name} is not what the log-likelihoods give for {_rows(self.broken[name])}."
+            for name in wrong
+            if name in self.strange
         ]
         return sentences
 
 
 @dataclass(frozen=True)
 class Question:
-    """A row whose values can be computed: choices, the right ones, what the model says."""
+    """A row whose values can be computed: choices, the right ones, what the model says.
 
-    asked: Asked
+    Attributes:
+        said: the log-likelihood of each choice, None if there is none.
+        free: the same without a context; empty if that was not asked.
+        greedy: whether each choice is what the model would say.
+        texts: the choices.
+        gold: the places of the right ones.
+    """
+
+    said: tuple[float | None, ...]
+    free: tuple[float | None, ...]
+    greedy: tuple[bool, ...]
     texts: tuple[str, ...]
     gold: tuple[int, ...]
 
-    @property
-    def logprobs(self) -> list[float | None]:
-        """The log-likelihood of each choice."""
-        return [each.logprob for each in self.asked.likelihoods[: len(self.texts)]]
+    @classmethod
+    def of(
+        cls, asked: Asked, texts: tuple[str, ...], gold: tuple[int, ...]
+    ) -> Question:
+        """Return what a row's requests say of its choices."""
+        count, found = len(texts), asked.likelihoods
+        return cls(
+            tuple(each.logprob for each in found[:count]),
+            tuple(each.logprob for each in found[count:]),
+            tuple(bool(each.greedy) for each in found[:count]),
+            texts,
+            gold,
+        )
 
     @property
-    def free(self) -> list[float | None]:
-        """The log-likelihood of each choice without a context."""
-        inside = self.asked.likelihoods[len(self.texts) :]
-        return [each.logprob for each in inside]
+    def strided(self) -> Question | None:
+        """What the harness took it for before 0.4.9, None where nothing was calibrated."""
+        if len(self.free) != len(self.texts):
+            return None
+        mixed = (*self.said, *self.free)
+        return replace(self, said=mixed[::2], free=mixed[1::2])
+
+    @property
+    def gains(self) -> list[float | None]:
+        """What a choice's log-likelihood gains from the context."""
+        if len(self.free) != len(self.texts):
+            return []
+        pairs = zip(self.said, self.free, strict=True)
+        return [None if a is None or b is None else a - b for a, b in pairs]
 
     def right(self, values: Sequence[float | None]) -> float | None:
         """Return 1 if the first largest value is of a right choice, else 0."""
@@ -161,12 +213,12 @@ class Question:
         """Return whether the right choice is first by log-likelihood over length."""
         if not all(lengths):
             return None
-        pairs = zip(self.logprobs, lengths, strict=True)
+        pairs = zip(self.said, lengths, strict=True)
         return self.right([None if v is None else v / n for v, n in pairs])
 
     def probabilities(self) -> list[float] | None:
         """Return the probabilities of the choices among each other."""
-        known = [v for v in self.logprobs if v is not None]
+        known = [v for v in self.said if v is not None]
         if not known or len(known) < len(self.texts):
             return None
         largest = max(known)
@@ -174,29 +226,18 @@ class Question:
         total = sum(raised)
         return [each / total for each in raised]
 
-    def brier(self, gold: int) -> float | None:
-        """Return the squared distance of the probabilities from the right answer."""
-        found = self.probabilities()
-        if found is None or not 0 <= gold < len(found):
-            return None
-        return sum((p - (n == gold)) ** 2 for n, p in enumerate(found))
+
+def brier(probabilities: Sequence[float], gold: int) -> float:
+    """Return the squared distance of probabilities from the right answer."""
+    return sum((p - (n == gold)) ** 2 for n, p in enumerate(probabilities))
 
 
 COMPUTED: dict[str, Callable[[Question], float | None]] = {
-    "acc": lambda q: q.right(q.logprobs),
+    "acc": lambda q: q.right(q.said),
     "acc_norm": lambda q: q.over([len(t) for t in q.texts]),
     "acc_bytes": lambda q: q.over([len(t.encode()) for t in q.texts]),
-    "acc_mutual_info": lambda q: q.right(
-        [
-            None if a is None or b is None else a - b
-            for a, b in zip(q.logprobs, q.free, strict=False)
-        ]
-        if len(q.free) == len(q.texts)
-        else []
-    ),
-    "exact_match": lambda q: float(
-        any(q.asked.likelihoods[n].greedy or False for n in q.gold)
-    ),
+    "acc_mutual_info": lambda q: q.right(q.gains),
+    "exact_match": lambda q: float(any(q.greedy[n] for n in q.gold)),
 }
 """The metrics of multiple choice that a row's log-likelihoods give, but brier_score."""
 
@@ -213,6 +254,12 @@ def printed(text: Any) -> list[float] | None:
 def near(one: float, other: float, tolerance: float = EXACT) -> bool:
     """Return whether two numbers are equal, but for rounding."""
     return math.isclose(one, other, rel_tol=tolerance, abs_tol=tolerance)
+
+
+def alike(printed: Sequence[float], exact: Sequence[float]) -> bool:
+    """Return whether numbers are what was printed, as far as it was."""
+    pairs = zip(printed, exact, strict=False)
+    return len(printed) == len(exact) and all(near(a, b, PRINTED) for a, b in pairs)
 
 
 def standard_error(values: Sequence[float]) -> float | None:

@@ -26,6 +26,7 @@ USUAL = (
 )
 CHOICES = ("choices", "options", "endings", "answers")
 LONGEST = 100_000
+MANY = 2**31
 _PLACE = re.compile(r"\{\{-?([^{}]*?)-?\}\}")
 _PATH = re.compile(
     r"^\s*([A-Za-z_]\w*)((?:\.[A-Za-z_]\w*|\[(?:\d+|'\w+'|\"\w+\")\])*)\s*$"
@@ -111,9 +112,9 @@ def choices(doc: Any, config: Row, arguments: Sequence[Sequence[Any]]) -> list[s
                 found = _listed(inside[1], doc)
     if _are_texts(found, count):
         return [str(each) for each in found]
-    contexts, ends = [str(a[0]) for a in arguments], [str(a[1]) for a in arguments]
-    if len(set(contexts)) > 1 and len(set(ends)) == 1:
-        return _tails(contexts)
+    ends = [str(a[1]) for a in arguments]
+    if has_inputs(arguments):
+        return _tails([str(a[0]) for a in arguments])
     delimiter = config.get("target_delimiter")
     delimiter = delimiter if isinstance(delimiter, str) else " "
     if delimiter and all(each.startswith(delimiter) for each in ends):
@@ -154,6 +155,25 @@ def _tails(contexts: list[str]) -> list[str]:
     return [each[begin:] for each in contexts]
 
 
+def has_inputs(arguments: Sequence[Sequence[Any]]) -> bool:
+    """Return whether the choices are in the contexts, with one continuation for all."""
+    contexts, ends = {str(a[0]) for a in arguments}, {str(a[1]) for a in arguments}
+    return len(contexts) > 1 and len(ends) == 1
+
+
+def input_gold(doc: Any, config: Row, count: int) -> tuple[int, ...]:
+    """Return the right choice of a document whose choices are in the contexts.
+
+    There `doc_to_text` is its place: a field, or code that is not run.
+    """
+    template = config.get("doc_to_text")
+    if not isinstance(template, str) or not isinstance(doc, dict):
+        return ()
+    filled = fill(template, doc) if template not in doc else doc[template]
+    place = _place(literal(filled) if isinstance(filled, str) else filled, ())
+    return () if place is None or place >= count else (place,)
+
+
 def gold(target: Any, texts: Sequence[str]) -> tuple[int, ...]:
     """Return the places of the right choices; what is none is left out.
 
@@ -175,7 +195,7 @@ def _place(found: Any, texts: Sequence[str]) -> int | None:
     if isinstance(found, float) and found.is_integer():
         found = int(found)
     if isinstance(found, int):
-        return found if 0 <= found < len(texts) else None
+        return found if 0 <= found < (len(texts) or MANY) else None
     return (
         list(texts).index(found) if isinstance(found, str) and found in texts else None
     )

@@ -167,14 +167,20 @@ class Documents:
         context = found.arguments[0][0]
         question = None
         if found.choices:
-            texts = docs.choices(doc, config, found.arguments[: found.choices])
+            choices = found.arguments[: found.choices]
+            texts = docs.choices(doc, config, choices)
             right = docs.gold(target, texts)
+            is_known = True
+            if docs.has_inputs(choices):
+                right = docs.input_gold(doc, config, len(texts))
+                is_known = bool(right)
+                right = right or _inferred(row, found)
             references = tuple(
                 Reference(text, (CORRECT_TAG,) if n in right else ())
                 for n, text in enumerate(texts)
             )
-            if not self._task.has_own_code:
-                question = checks.Question(found, tuple(texts), right)
+            if is_known and not self._task.has_own_code:
+                question = checks.Question.of(found, tuple(texts), right)
             text = docs.text(doc, config, context)
         elif "rolling" in found.kinds:
             references, text = (), context
@@ -244,21 +250,19 @@ class Documents:
         said = row.get("brier_score")
         if not isinstance(said, list) or len(said) != 2 or not isinstance(said[0], int):
             return found
-        gold, printed = said[0], checks.printed(said[1])
-        here = document.question.probabilities() if document.question else None
-        value = document.question.brier(gold) if document.question else None
-        if printed and here and len(printed) == len(here):
-            pairs = zip(printed, here, strict=True)
-            right = all(checks.near(a, b, checks.PRINTED) for a, b in pairs)
-            self.formulas.take("brier_score", number, is_right=right)
-            if not right:
-                value = None
-        if value is None and printed and 0 <= gold < len(printed):
-            value = sum((p - (n == gold)) ** 2 for n, p in enumerate(printed))
+        gold, shown = said[0], checks.printed(said[1])
         details = {"value": plain(said)}
-        if value is None:
+        if not shown or not 0 <= gold < len(shown):
             return metrics.Verdict(None, missing="not measurable", details=details)
-        return metrics.Verdict(value, details=details)
+        exact = shown
+        if question := document.question:
+            here = question.probabilities() or []
+            strided = question.strided
+            mixed = (strided.probabilities() or []) if strided else []
+            right, other = checks.alike(shown, here), checks.alike(shown, mixed)
+            exact = here if right else mixed if other else shown
+            self.formulas.take("brier_score", number, is_right=right, is_strided=other)
+        return metrics.Verdict(checks.brier(exact, gold), details=details)
 
     def _compute(
         self,
@@ -269,16 +273,37 @@ class Documents:
         found: metrics.Verdict,
     ) -> None:
         """Compute a row's value anew from its log-likelihoods, where they give it."""
-        question, told = document.question, document.asked
-        if question and name in checks.COMPUTED:
-            here = checks.COMPUTED[name](question)
-            if here is not None and found.value is not None:
-                right = checks.near(here, found.value)
-                self.formulas.take(name, number, is_right=right)
+        question, formula = document.question, checks.COMPUTED.get(name)
+        if question is None or formula is None:
+            is_right = checks.of_text(name, row.get(name), document.asked)
+            if is_right is not None:
+                self.formulas.take(name, number, is_right=is_right)
             return
-        here = checks.of_text(name, row.get(name), told)
-        if here is not None:
-            self.formulas.take(name, number, is_right=here)
+        here, strided = formula(question), question.strided
+        if here is not None and found.value is not None:
+            other = formula(strided) if strided else None
+            self.formulas.take(
+                name,
+                number,
+                is_right=checks.near(here, found.value),
+                is_strided=other is not None and checks.near(other, found.value),
+            )
+
+
+def _inferred(row: Row, found: Asked) -> tuple[int, ...]:
+    """Return the right choice as far as a row's accuracy tells it.
+
+    Where choices are put into contexts, as Winogrande's are, rows do not say which is right.
+    """
+    said = [each.logprob for each in found.likelihoods[: found.choices]]
+    known = [each for each in said if each is not None]
+    verdict = metrics.verdict(row.get("acc"), "mean", row.at("acc")).value
+    if verdict not in (0, 1) or len(known) < len(said):
+        return ()
+    best = known.index(max(known))
+    if verdict == 1:
+        return (best,)
+    return (1 - best,) if len(known) == 2 else ()
 
 
 def _names(row: Row) -> list[str]:

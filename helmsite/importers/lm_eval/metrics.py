@@ -214,8 +214,8 @@ def verdict(found: Any, applied: Rule, place: Place) -> Verdict:
     """
     if isinstance(found, list) and applied in {"weighted_perplexity", "bits_per_byte"}:
         return _of_text(found, applied, place)
-    if isinstance(found, str) and found in {"True", "False"}:
-        found = found == "True"
+    if isinstance(found, bool) or found in ("True", "False"):
+        found = float(found in (True, "True"))
     try:
         value = number(found, place)
     except SourceError:

@@ -158,12 +158,11 @@ def _quantisation(given: dict[str, Any], name: str) -> str:
 
 CONFIG = (
     *("batch_size", "batch_sizes", "device", "use_cache", "gen_kwargs", "no_cache"),
-    *("model_dtype", "model_sha"),
+    "model_sha",
 )
 TOP = (
     *("tokenizer_pad_token", "tokenizer_eos_token", "tokenizer_bos_token"),
     *("eot_token_id", "max_length", "system_instruction", "fewshot_as_multiturn"),
-    *("chat_template", "chat_template_sha"),
 )
 
 
@@ -171,14 +170,21 @@ def _settings(results: Results) -> dict[str, Any]:
     """Return what else can change a reply and belongs to the model, not to the task."""
     found = {key: results.config.get(key) for key in CONFIG}
     found |= {key: results.row.get(key) for key in TOP}
+    found["dtype"] = dtype(results)
+    found["chat_template"] = has_template(results.row) or None
     revision = results.config.get("model_revision")
     if revision != "main":
         found["model_revision"] = revision
     return {
-        key: value
-        for key, value in found.items()
-        if value not in (None, "", [], {}, "None")
+        key: value for key, value in found.items() if value not in (None, "", [], {})
     }
+
+
+def dtype(results: Results) -> str:
+    """Return the numbers' type that a model was loaded with, '' if it is not known."""
+    said = results.config.get("model_dtype")
+    said = said or arguments(results.config.get("model_args")).get("dtype")
+    return said.removeprefix("torch.") if isinstance(said, str) else ""
 
 
 def has_template(row: Row) -> bool:

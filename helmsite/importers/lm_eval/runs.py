@@ -62,9 +62,9 @@ def run(found: Found, notes: Notes) -> Imported:
     filters = _filters(documents.filters, values)
     scores = documents.scores(len(filters) > 1)
     stats = [_stat(v, filters, about.split, 0) for v in values]
-    sizes = {s.metric for s in scores}
+    counted = {s.metric for s in scores if s.value is not None}
     total = results.size(task) if results else None
-    stats = [s if s.metric in sizes else _sized(s, total) for s in stats]
+    stats = [s if s.metric in counted else _sized(s, total) for s in stats]
     named = dict.fromkeys([*(s.metric for s in stats), *(s.metric for s in scores)])
     started, finished = _times(results)
     return Imported(
@@ -182,6 +182,9 @@ def _settings(
         found["version"] = plain(results.of("versions", task))
         found["git_hash"] = plain(results.row.get("git_hash"))
         found |= {key: plain(results.config.get(key)) for key in CALL}
+        if models.has_template(results.row):
+            found["chat_template"] = plain(results.row.get("chat_template"))
+            found["chat_template_sha"] = plain(results.row.get("chat_template_sha"))
     return {k: v for k, v in found.items() if v is not None and v != {}}
 
 
@@ -321,13 +324,12 @@ def _of_group(stat: Stat, found: groups.Mean | SourceError, notes: Notes) -> Sta
 
 def _published(results: Results, name: str, model: ModelIdentity) -> dict[str, Any]:
     """Return the settings that tell one number of a model from another."""
-    dtype = results.config.get("model_dtype") or model.settings.get("dtype")
     found = {
         "revision": model.revision,
         "num_fewshot": results.shots(name),
         "limit": _limit(results),
         "quantisation": model.quantisation,
-        "dtype": dtype.removeprefix("torch.") if isinstance(dtype, str) else None,
+        "dtype": models.dtype(results),
         "chat_template": models.has_template(results.row) or None,
     }
     return {k: v for k, v in found.items() if v not in (None, "")}
