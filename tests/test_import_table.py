@@ -16,6 +16,7 @@ from helmsite.config import load_project
 from helmsite.errors import ConfigError
 from helmsite.importers import Notes, Tree, survey
 from helmsite.importers.table import mapping as mappings
+from helmsite.importers.table import metrics
 from helmsite.importers.table.cells import Cells
 from helmsite.importers.table.groups import Groups
 from helmsite.importers.table.plan import guessed, planned
@@ -870,3 +871,42 @@ def test_everything_that_a_row_says_is_in_the_archive(
     }
     lost = {leaf for row in rows for leaf in leaves(row)} - kept
     assert lost - ({1.5} if kind == "alpaca" else set()) == set()  # 1.5 became 0.5
+
+
+def test_a_million_problems_are_told_as_a_number(tmp_path: Path) -> None:
+    for form, text in (
+        ("results", "model,task,metric,score\n" + "m,t,acc,x\n" * 250),
+        ("instances", "model,task,prompt,correct\n" + "m,t,p,x\n" * 250),
+    ):
+        brought = bring(written(tmp_path, f"{form}.csv", text), tmp_path / form)
+        told = problems(brought)
+        assert len(told) == 101
+        assert told[-1] == f"{form}.csv: 150 more rows or values cannot be taken."
+
+
+@pytest.mark.parametrize(
+    ("name", "family", "higher"),
+    [
+        ("Accuracy", "accuracy", True),
+        ("acc_norm", "accuracy", True),
+        ("extractive_match", "accuracy", True),
+        ("maj@8", "accuracy", True),
+        ("gpqa_pass@k:k=1", "accuracy", True),
+        ("pqem", "accuracy", True),
+        ("rougeL", "accuracy", True),
+        ("humaneval_pass@1", "accuracy", True),
+        ("naive_average", "accuracy", True),
+        ("word_perplexity", "accuracy", False),
+        ("eval_loss", "accuracy", False),
+        ("ECE", "calibration", False),
+        ("toxicity_score", "toxicity", False),
+        ("latency_ms", "efficiency", False),
+        ("avg_length", "general_information", None),
+        ("acc_stderr", "general_information", None),
+        ("n_total", "general_information", None),
+        ("_" * 100_000, "general_information", None),
+    ],
+)
+def test_what_a_metrics_name_tells(name: str, family: str, higher: bool | None) -> None:
+    fact = metrics.facts(name, None, [0.5])
+    assert (fact.family, fact.higher_is_better) == (family, higher)

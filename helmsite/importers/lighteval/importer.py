@@ -11,6 +11,7 @@ from helmsite.importers.found import Aggregates, Found, Imported
 from helmsite.importers.lighteval import details, files, samples
 from helmsite.importers.table import files as tables
 from helmsite.importers.table.metrics import facts
+from helmsite.importers.table.troubles import Troubles
 from helmsite.importers.values import Place, Row
 from helmsite.schema import (
     AdapterSpec,
@@ -160,14 +161,15 @@ class _Run:
             SourceError: the file cannot be read, or has no sample that can.
         """
         path, name = Path(self._found.files[0]), self._found.names[0]
-        table = tables.Table("parquet", ())
+        table, troubles = tables.Table("parquet", ()), Troubles(notes, name)
         for place, row in tables.rows(path, table, name):
             try:
                 if isinstance(row, SourceError):
                     raise row
                 self._add(details.detail(row, self._found.options["layout"], place))
             except SourceError as error:
-                notes.problem(error)
+                troubles.add(error)
+        troubles.end()
         if not self._instances:
             raise SourceError(name, "no sample can be taken")
 

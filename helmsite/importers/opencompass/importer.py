@@ -15,6 +15,7 @@ from helmsite.importers.table.cells import Cells
 from helmsite.importers.table.metrics import facts
 from helmsite.importers.table.plan import planned
 from helmsite.importers.table.results import Results
+from helmsite.importers.table.troubles import Troubles
 from helmsite.importers.values import Place, Row
 from helmsite.schema import (
     Instance,
@@ -140,7 +141,8 @@ def _cells(found: Found, notes: Notes) -> Iterator[Aggregates]:
     plan, problems = planned(mapping, table.columns if table else ())
     if plan is None or table is None:
         raise SourceError(name, "; ".join(problems))
-    results = Results(plan, Cells(nothing=mapping.missing), name, notes)
+    troubles = Troubles(notes, name)
+    results = Results(plan, Cells(nothing=mapping.missing), troubles)
     results.take(tables.rows(path, table, name))
     covered = {tuple(pair) for pair in found.options["covered"]}
     for each in results.made():
@@ -149,6 +151,7 @@ def _cells(found: Found, notes: Notes) -> Iterator[Aggregates]:
         ]
         if each.results:
             yield each
+    troubles.end()
 
 
 def _published(found: Found, results: Row) -> Aggregates:
@@ -215,11 +218,13 @@ class _Run:
         size = len(several) // times if times > 1 and len(several) % times == 0 else 0
         if not size or size != len(self._verdicts):
             times, size = 1, len(several)
+        troubles = Troubles(notes, self._found.names[0])
         for number, item in enumerate(several):
             try:
                 self._add(item, number % size, number // size)
             except SourceError as error:
-                notes.problem(error)
+                troubles.add(error)
+        troubles.end()
         if self._verdicts and len(self._verdicts) != size:
             self._warnings.append(
                 f"The results have details of {len(self._verdicts)} answers, but {size} were given."

@@ -26,6 +26,9 @@ _THOUSANDS = {
     ".": re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d*)?$"),
     ",": re.compile(r"[-+]?\d{1,3}(\.\d{3})+(,\d*)?$"),
 }
+SHORT = 100
+"""Characters of a text in which a ± is looked for."""
+
 _SPREAD = re.compile(r"(.+?)\s*(?:±|\+/-|\+-|\\pm)\s*(.+)$")
 
 
@@ -87,7 +90,7 @@ class Cells:
                 return Figure(of.values[key])
         if self.is_nothing(found):
             return Figure(None, "not measurable")
-        if isinstance(found, str) and (match := _SPREAD.match(found.strip())):
+        if isinstance(found, str) and (match := _SPREAD.match(found.strip()[:SHORT])):
             found = match[1]
             spread = self._number(match[2], place)
             if match[2].strip().endswith("%") and not match[1].strip().endswith("%"):

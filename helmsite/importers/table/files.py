@@ -71,7 +71,7 @@ def look(path: Path, head: bytes, wish: Mapping | None = None) -> Table | None:
     """
     if head.startswith(PARQUET):
         return Table("parquet", _parquet_columns(path))
-    encoding = (wish.encoding if wish else "") or _encoding(head)
+    encoding = _known(wish.encoding) if wish and wish.encoding else _encoding(head)
     text = _decoded(head, encoding)
     start = text.lstrip()[:1]
     if start == "[":
@@ -136,12 +136,18 @@ def _encoding(head: bytes) -> str:
     return "utf-8"
 
 
-def _decoded(head: bytes, encoding: str) -> str:
+def _known(encoding: str) -> str:
+    """Return an encoding that the user named."""
     try:
-        decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
-        return decoder.decode(head).lstrip("\ufeff")
-    except LookupError:
+        "a".encode(encoding)
+    except LookupError:  # also what is no encoding of text
         raise SourceError("", f"no encoding is called {encoding!r}") from None
+    return encoding
+
+
+def _decoded(head: bytes, encoding: str) -> str:
+    decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
+    return decoder.decode(head).lstrip("\ufeff")
 
 
 def _array(text: str) -> list[dict[str, Any]]:
@@ -274,18 +280,19 @@ def _decimal(found: list[list[str]], delimiter: str) -> str:
 
 def header(cells: list[str]) -> tuple[str, ...]:
     """Return the names of columns: without space around, each once."""
-    found: list[str] = []
+    found: dict[str, None] = {}
+    counts: dict[str, int] = {}
     for number, cell in enumerate(cells, 1):
-        name = " ".join(reading.clean(cell).split())
-        if not name and number > 1:
-            name = f"column {number}"
-        count = 2
+        own = " ".join(reading.clean(cell).split())
+        name = own = own or ("" if number == 1 else f"column {number}")
         while name in found:
-            name, count = f"{' '.join(cell.split())}#{count}", count + 1
-        found.append(name)
-    while found and found[-1] == f"column {len(found)}":
-        found.pop()
-    return tuple(found)
+            counts[own] = counts.get(own, 1) + 1
+            name = f"{own}#{counts[own]}"
+        found[name] = None
+    names = list(found)
+    while names and names[-1] == f"column {len(names)}":
+        names.pop()
+    return tuple(names)
 
 
 def _csv_rows(path: Path, table: Table, name: str) -> Rows:

@@ -24,6 +24,7 @@ from helmsite.importers.table.mapping import Mapping
 from helmsite.importers.table.plan import guessed, planned, skeleton
 from helmsite.importers.table.results import Results
 from helmsite.importers.table.runs import Sorter, runs
+from helmsite.importers.table.troubles import Troubles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,15 +81,16 @@ class Tables:
             why = "not UTF-8: read as Windows-1252; if that is wrong, say `encoding`"
             notes.problem(SourceError(name, why))
         cells = Cells(table.decimal, mapping.separator, mapping.missing)
-        rows = files.rows(path, table, name)
+        rows, troubles = files.rows(path, table, name), Troubles(notes, name)
         if plan.rows == "results":
-            results = Results(plan, cells, name, notes)
+            results = Results(plan, cells, troubles)
             results.take(rows)
             yield from results.made()
-            return
-        with Groups() as groups:
-            Sorter(plan, cells).sort(rows, groups, notes)
-            yield from runs(plan, cells, groups, found.key, notes)
+        else:
+            with Groups() as groups:
+                Sorter(plan, cells).sort(rows, groups, troubles)
+                yield from runs(plan, cells, groups, found.key, troubles)
+        troubles.end()
 
 
 def _looked(tree: Tree, file: File) -> Table | None:

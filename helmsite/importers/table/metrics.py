@@ -16,21 +16,26 @@ ACCURACY, BIAS, TOXICITY = "accuracy", "bias", "toxicity"
 CALIBRATION, EFFICIENCY, GENERAL = "calibration", "efficiency", "general_information"
 
 _HIGHER = (
-    r"acc|accuracy|acc_norm|acc_mutual_info|exact_match|em|f1|macro_f1|micro_f1|f1_(?:macro|micro|weighted|score)"
-    r"|bleu\w*|rouge\w*|chrf\w*|meteor|bert_?score|comet|ndcg\w*|mrr|map|recall\w*|precision\w*"
-    r"|pass_?\w*|correct|is_correct|correctness|passed|mcc|auc|auroc|roc_auc|iou|win|wins"
-    r"|(\w+_)?win_?rate|(\w+_)?accuracy|(\w+_)?acc|(\w+_)?exact_match|elo|score|(\w+_)?score"
-    r"|rating|likelihood|preference|hit_?rate|success\w*|helpfulness|faithfulness|average|avg|mean"
+    r"(?:\w+_)?(?:acc|accuracy|(?:exact_|extractive_)?match|em|f1|win_?rate|score|auc|recall)"
+    r"|acc_(?:norm|mutual_info)\w*|[pq]+em|m?f1|f1_(?:macro|micro|weighted|score)|loglikelihood_f1"
+    r"|bleu\w*|rouge\w*|chrf\w*|meteor|bert_?score|comet|bleurt|summac|ndcg\w*|mrr|map"
+    r"|(?:recall|precision)\w*|(?:\w+_)?(?:pass|maj|avg)_(?:at_)?(?:\d+|[kn])\w*|pass(?:ed|_rate)?"
+    r"|(?:is_)?correct|correctness|mcc|auroc|roc_auc|iou|wins?|elo|rating|likelihood|preference"
+    r"|hit_?rate|success\w*|helpfulness|faithfulness|average|avg|mean|\w+_average"
 )
 _LOWER = (
-    r"(\w+_)?perplexity|ppl|(\w+_)?loss|nll|bits_per_byte|bpb|bits_per_char|wer|cer|ter|mae|mse"
-    r"|rmse|error_rate|brier\w*|hallucination_?(rate)?"
+    r"(?:\w+_)?perplexity|ppl|(?:\w+_)?loss|nll|bits_per_byte|bpb|bits_per_char|wer|cer|ter|mae|mse"
+    r"|rmse|error_rate|brier\w*|hallucination(?:_?rate)?"
 )
 _SORTS = (
-    (CALIBRATION, False, r"ece\w*|(\w+_)?calibration_error"),
-    (TOXICITY, False, r"toxic\w*|(\w+_)?toxicity"),
-    (BIAS, False, r"bias|stereotype\w*|(\w+_)?bias"),
-    (EFFICIENCY, False, r"(\w+_)?(latency|runtime|duration|seconds|cost|price)(_\w+)?"),
+    (CALIBRATION, False, r"ece\w*|(?:\w+_)?calibration_error"),
+    (TOXICITY, False, r"toxic\w*|(?:\w+_)?toxicity"),
+    (BIAS, False, r"bias|stereotype\w*|(?:\w+_)?bias"),
+    (
+        EFFICIENCY,
+        False,
+        r"(?:\w+_)?(?:latency|runtime|duration|seconds|cost|price)(?:_\w+)?",
+    ),
     (ACCURACY, False, _LOWER),
     (ACCURACY, True, _HIGHER),
 )

@@ -17,13 +17,12 @@ from helmsite.schema import PublishedStat, ScenarioFacts, Stat
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from helmsite.importers.found import Notes
     from helmsite.importers.table.cells import Cells, Figure
     from helmsite.importers.table.files import Rows
     from helmsite.importers.table.plan import Cell, Plan
+    from helmsite.importers.table.troubles import Troubles
     from helmsite.importers.values import Place
 
-MOST_PROBLEMS = 100
 PLAIN = Measure()
 SHOTS = "num_fewshot"
 AXES = {"models": "model", "scenarios": "scenario", "scores": "metric"}
@@ -35,14 +34,12 @@ class Results:
     Args:
         plan: where things stand.
         cells: how cells are read.
-        file: the table's name.
-        notes: is told of rows that cannot be taken.
+        troubles: is told of rows that cannot be taken.
     """
 
-    def __init__(self, plan: Plan, cells: Cells, file: str, notes: Notes) -> None:
-        self._plan, self._cells, self._file, self._notes = plan, cells, file, notes
+    def __init__(self, plan: Plan, cells: Cells, troubles: Troubles) -> None:
+        self._plan, self._cells, self._troubles = plan, cells, troubles
         self._made: dict[tuple[Any, ...], tuple[PublishedStat, Place]] = {}
-        self._left = 0
         self._words: dict[str, str] = {}
         self._settings: dict[tuple[Any, ...], dict[str, Any]] = {}
 
@@ -50,19 +47,16 @@ class Results:
         """Take all rows; what is wrong in one is a problem of that row alone."""
         for place, row in rows:
             if isinstance(row, SourceError):
-                self._problem(row)
+                self._troubles.add(row)
                 continue
             for cell in self._plan.cells or (None,):
                 try:
                     self._add(row, place, cell)
                 except SourceError as error:
-                    self._problem(error)
+                    self._troubles.add(error)
 
     def made(self, suite: str = "") -> Iterator[Aggregates]:
         """Yield the results, those of each suite together, with the facts that they need."""
-        if self._left > 0:
-            why = f"{self._left:,} more rows or cells cannot be taken"
-            self._notes.problem(SourceError(self._file, why))
         by_suite: dict[str, list[PublishedStat]] = {}
         for key, (made, _) in self._made.items():
             by_suite.setdefault(key[0] or suite, []).append(made)
@@ -184,12 +178,6 @@ class Results:
             listed = ", ".join(columns)
             why += f"; if they differ in {listed}, name that under `settings`"
         raise place.error(why)
-
-    def _problem(self, error: SourceError) -> None:
-        if len(self._notes.problems) < MOST_PROBLEMS:
-            self._notes.problem(error)
-        else:
-            self._left += 1
 
 
 def scenario(name: str, groups: dict[str, tuple[str, ...]]) -> ScenarioFacts:

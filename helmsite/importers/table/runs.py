@@ -20,10 +20,10 @@ from helmsite.schema import Instance, ModelIdentity, Reply, RunSpec, Score
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from helmsite.importers.found import Notes
     from helmsite.importers.table.files import Rows
     from helmsite.importers.table.groups import Groups
     from helmsite.importers.table.plan import Cell, Plan
+    from helmsite.importers.table.troubles import Troubles
 
 SHOWN = 3
 DEFAULT = ("exact_match", "quasi_exact_match")
@@ -60,12 +60,12 @@ class Sorter:
     def __init__(self, plan: Plan, cells: Cells) -> None:
         self._plan, self._cells = plan, cells
 
-    def sort(self, rows: Rows, groups: Groups, notes: Notes) -> None:
+    def sort(self, rows: Rows, groups: Groups, troubles: Troubles) -> None:
         """Put all rows; of one that cannot be put there is a problem."""
         wide = self._plan.cells if self._plan.axis == "models" else ()
         for place, row in rows:
             if isinstance(row, SourceError):
-                notes.problem(row)
+                troubles.add(row)
                 continue
             try:
                 plain = values.plain(row)
@@ -73,7 +73,7 @@ class Sorter:
                     if cell is None or at(row, cell.column) not in {None, ""}:
                         groups.add(self._key(row, place, cell), place, plain)
             except SourceError as error:
-                notes.problem(error)
+                troubles.add(error)
 
     def _key(self, row: dict[str, Any], place: Place, cell: Cell | None) -> Key:
         plan, cells = self._plan, self._cells
@@ -90,7 +90,7 @@ class Sorter:
 
 
 def runs(
-    plan: Plan, cells: Cells, groups: Groups, key: str, notes: Notes
+    plan: Plan, cells: Cells, groups: Groups, key: str, troubles: Troubles
 ) -> Iterator[Imported]:
     """Yield the runs that rows make.
 
@@ -99,7 +99,7 @@ def runs(
         cells: how cells are read.
         groups: the rows by run.
         key: what the runs' keys begin with.
-        notes: is told of rows that cannot be taken.
+        troubles: is told of rows that cannot be taken.
     """
     wide = {cell.name: cell for cell in plan.cells if plan.axis == "models"}
     for group in groups:
@@ -109,7 +109,7 @@ def runs(
             try:
                 run.add(row, Place(*where))
             except SourceError as error:
-                notes.problem(error)
+                troubles.add(error)
         if run.instances:
             yield run.made(plan, group, f"{key}:{group.text}")
 
