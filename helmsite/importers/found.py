@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from helmsite.schema import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from helmsite.errors import SourceError
     from helmsite.importers.tree import Tree
@@ -103,7 +103,8 @@ class Imported:
     `compute` names metrics of helmsite that are computed from the replies, beside what is
     reported. `key` is Found.key, or begins with it where a Found holds several runs.
     `suite` is the source's word for it, '' if it has none. `cancelled` says that the
-    source gave up before the end.
+    source gave up before the end. `warnings` are what a reader of the numbers should know,
+    `verified` what was found to hold (hashes, values that were computed again): sentences.
     """
 
     key: str
@@ -111,7 +112,7 @@ class Imported:
     scenario: ScenarioFacts
     card: ModelCard
     instances: Sequence[Instance]
-    replies: Sequence[Reply]
+    replies: Collection[Reply]
     scores: Sequence[Score] = ()
     stats: Sequence[Stat] = ()
     metrics: tuple[MetricFacts, ...] = ()
@@ -123,6 +124,7 @@ class Imported:
     finished_at: float | None = None
     cancelled: bool = False
     warnings: tuple[str, ...] = ()
+    verified: tuple[str, ...] = ()
 
 
 @dataclass

@@ -216,6 +216,7 @@ class RunView(Page, frozen=True):
     sentence: str
     links: tuple[Link, ...]
     warnings: tuple[str, ...]
+    verified: tuple[str, ...]
     stats: tuple[Stats, ...]
     differs: tuple[Fact, ...]
     settings: tuple[Fact, ...]

@@ -85,6 +85,7 @@ def run(
         sentence=sentences.run(page.summary),
         links=tuple(links),
         warnings=tuple(plain(w) for w in _warnings(manifest)),
+        verified=tuple(map(plain, manifest.provenance.verified)),
         stats=tuple(
             tables(
                 page.stats,

@@ -116,6 +116,8 @@ class Taker:
                     yield self._archived(each, found, mark, notes, apart=apart)
         except SourceError as error:
             notes.problem(error)
+        except RecursionError:
+            notes.problem(SourceError(found.names[0], reading.DEEP))
         except HelmsiteError as error:
             notes.problem(SourceError(found.names[0], str(error.message).rstrip(".")))
 
@@ -160,6 +162,7 @@ class Taker:
                 source_at=found.when,
                 started_at=of.started_at,
                 finished_at=of.finished_at,
+                verified=(*of.verified, *told.verified),
             ),
             warnings=tuple(warnings),
         )
@@ -254,6 +257,14 @@ class _Told(Record, frozen=True):
     equal: int
     different: tuple[str, ...]
     warnings: tuple[str, ...]
+
+    @property
+    def verified(self) -> tuple[str, ...]:
+        """What the source's aggregates were held against, as a sentence."""
+        if not self.equal:
+            return ()
+        are = "aggregate follows" if self.equal == 1 else "aggregates follow"
+        return (f"{self.equal} of the source's {are} from its own instances.",)
 
 
 def _judged(

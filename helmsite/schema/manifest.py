@@ -329,7 +329,7 @@ class Provenance(Record, frozen=True):
     """Where a run came from; times are seconds since the epoch.
 
     Of an imported run: its files from the folder that was given, what they are known by,
-    and when they were written.
+    when they were written, and what of them was verified.
     """
 
     helmsite_version: str = ""
@@ -338,6 +338,7 @@ class Provenance(Record, frozen=True):
     source_files: tuple[str, ...] = ()
     source_sha256: str = ""
     source_at: float | None = None
+    verified: tuple[str, ...] = ()
     started_at: float | None = None
     finished_at: float | None = None
 
