@@ -294,3 +294,15 @@ def test_everything_that_an_answer_says_is_in_the_archive(
     lost = set(leaves(source)) - kept
     # Roles are told in the words of chats; percent became a share; the type says nothing.
     assert lost <= {"HUMAN", "BOT", "SYSTEM", 50.0, "GEN"}
+
+
+@pytest.mark.parametrize("odd", [10**400, -1, 1e100, "yes", None, [], {}, float("nan")])
+def test_odd_verdicts(odd: Any, tmp_path: Path) -> None:
+    write(tmp_path / "in", "predictions/m/d.json", GENERATED)
+    details = {"0": {"pred": "2", "correct": odd}, "1": {"correct": True}}
+    for accuracy in (50.0, odd):
+        results = {"accuracy": accuracy, "details": details}
+        write(tmp_path / "in", "results/m/d.json", results)
+        brought = bring([tmp_path / "in"], tmp_path / "runs")
+        assert brought.runs
+        assert brought.archive.check() == []

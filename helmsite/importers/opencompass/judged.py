@@ -128,15 +128,23 @@ def called(results: Row, found: Verdicts) -> str:
     right: list[float] = []
     for each in found:
         said = next((each[key] for key in RIGHT if key in each), None)
-        several = said if isinstance(said, list) else [said]
-        right += [float(one) for one in several if isinstance(one, (bool, int, float))]
-    for name in (ACCURACY, "score"):
-        value = results.get(name)
-        if right and isinstance(value, (int, float)):
-            share = sum(right) / len(right)
-            if math.isclose(value, 100 * share, abs_tol=1e-6):
-                return ACCURACY if name == ACCURACY else RIGHT[0]
+        for one in said if isinstance(said, list) else [said]:
+            number = _number(one)
+            right += [] if number is None else [number]
+    value = _number(results.get(ACCURACY))
+    if right and value is not None:
+        share = 100 * sum(right) / len(right)
+        return ACCURACY if math.isclose(value, share, abs_tol=1e-6) else RIGHT[0]
     return RIGHT[0]
+
+
+def _number(found: Any) -> float | None:
+    """Return what is a number as one, None for others, and for those too large."""
+    if isinstance(found, bool):
+        return float(found)
+    if not isinstance(found, (int, float)):
+        return None
+    return values.number(found, values.Place(""))
 
 
 def _one(value: Any, trial: int) -> Any:
