@@ -470,6 +470,33 @@ def test_what_is_wrong_with_one_sample_costs_that_sample_alone(tmp_path: Path) -
     assert "4 samples could not be read" in manifest.warnings[-1]
 
 
+@pytest.mark.parametrize("depth", [900, 3000])
+def test_lists_in_lists_without_end_are_told_of(tmp_path: Path, depth: int) -> None:
+    """Some depths can be read but not walked through; others cannot even be read."""
+    whole = json.dumps(log([sample("a", metadata={"x": 0}), sample("b")]))
+    deep = whole.replace('{"x": 0}', '{"x": ' + "[" * depth + "]" * depth + "}")
+    brought = imported(tmp_path / "logs", deep.encode())
+    (problem,) = brought.report.notes.problems
+    assert problem.why == "its lists or objects lie in each other too deep"
+    assert sum(m.counts.asked for m in brought.runs) == (1 if depth == 900 else 0)
+
+
+@pytest.mark.parametrize("name", ["x.json", "x.eval"])
+def test_a_header_that_is_too_deep_is_told_of(tmp_path: Path, name: str) -> None:
+    whole = log([sample("a")], model_args={"x": 0})
+    deep = "[" * 700 + "]" * 700
+    if name == "x.json":
+        raw = json.dumps(whole).replace('{"x": 0}', f'{{"x": {deep}}}').encode()
+    else:
+        inside = members(whole)
+        header = inside["header.json"].decode()
+        inside["header.json"] = header.replace('{"x": 0}', f'{{"x": {deep}}}').encode()
+        raw = zipped(inside)
+    brought = imported(tmp_path / "logs", raw, name)
+    (problem,) = brought.report.notes.problems
+    assert problem.why == "its lists or objects lie in each other too deep"
+
+
 def members(whole: dict[str, Any]) -> dict[str, bytes]:
     """The members of a log of two samples, as bytes."""
     head = {k: v for k, v in whole.items() if k != "samples"}

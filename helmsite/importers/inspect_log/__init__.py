@@ -161,7 +161,7 @@ def _found(candidate: _Candidate) -> Found:
     model = scenario = ""
     number: int | None = None
     if isinstance(head, Head):
-        with suppress(SourceError):
+        with suppress(SourceError, RecursionError):
             model = spec.identity(head.eval).name
             scenario = spec.scenario(head.eval)
             dataset = head.eval.row("dataset", None)

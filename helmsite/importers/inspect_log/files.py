@@ -213,21 +213,26 @@ def packed_head(path: Path, head: bytes) -> Head | SourceError | None:
         return None
     try:
         packed = Packed(path)
-    except SourceError as error:
-        _, length, _ = _LOCAL.unpack(head[: _LOCAL.size].ljust(_LOCAL.size, b"\0"))
-        first = head[_LOCAL.size : _LOCAL.size + length].decode("utf-8", "replace")
-        ours = first in {HEADER, START} or first.startswith((SAMPLES, "_journal/"))
-        return error if ours else None
-    if HEADER not in packed and START not in packed:
-        return None
-    try:
+        if HEADER not in packed and START not in packed:
+            return None
         log = _open_packed(packed)
         return _head(log.header.row("eval"), log.header)
     except SourceError as error:
-        return error
+        return error if _begins_as_log(head) else None
+    except RecursionError:
+        return SourceError(str(path), reading.DEEP)
 
 
-def plain_head(path: Path, keys: tuple[str, ...], head: bytes) -> Head | None:
+def _begins_as_log(head: bytes) -> bool:
+    """Return whether the first member of a zip has a name that Inspect gives."""
+    _, length, _ = _LOCAL.unpack(head[: _LOCAL.size].ljust(_LOCAL.size, b"\0"))
+    first = head[_LOCAL.size : _LOCAL.size + length].decode("utf-8", "replace")
+    return first in {HEADER, START} or first.startswith((SAMPLES, "_journal/"))
+
+
+def plain_head(
+    path: Path, keys: tuple[str, ...], head: bytes
+) -> Head | SourceError | None:
     """Return what the beginning of a JSON file says of its log, None if it is none.
 
     Args:
@@ -239,15 +244,17 @@ def plain_head(path: Path, keys: tuple[str, ...], head: bytes) -> Head | None:
     if found is None:
         return None
     value, before = found
-    with suppress(SourceError):
+    if not all(isinstance(value.get(k), str) and value[k] for k in ("task", "model")):
+        return None
+    status = _STATUS.search(before)
+    try:
         row = Row(reading.whole(value), Place(str(path)).inside("eval"))
-        if row.text("task", "") and row.text("model", ""):
-            status = _STATUS.search(before)
-            return Head(row, status[1] if status else "")
-    return None
+    except RecursionError:
+        return SourceError(str(path), reading.DEEP)
+    return Head(row, status[1] if status else "")
 
 
-def _object(path: Path, head: bytes) -> tuple[Any, str] | None:
+def _object(path: Path, head: bytes) -> tuple[dict[str, Any], str] | None:
     """Return the log's object `eval` and what stands before it, reading on as needed."""
     size = len(head)
     while True:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from helmsite.errors import SourceError
-from helmsite.importers import naming, redact
+from helmsite.importers import naming, reading, redact
 from helmsite.importers.found import Aggregates, Imported
 from helmsite.importers.inspect_log import samples, spec
 from helmsite.importers.inspect_log import stats as results
 from helmsite.importers.inspect_log.replies import moment, replies, request
 from helmsite.importers.inspect_log.scores import OF_ALL, Asked, Scorers, completed
+from helmsite.importers.inspect_log.spool import Spool
 from helmsite.importers.values import Row, plain
 from helmsite.schema import AdapterSpec, PublishedStat, RunSpec, ScenarioFacts
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from helmsite.importers.found import Notes
     from helmsite.importers.inspect_log.files import Log
-    from helmsite.schema import Instance, Reply, Score
+    from helmsite.schema import Instance, Score
 
 MOST_GROUPS = 30
 USUAL_MAX_TOKENS = 2048
@@ -38,7 +39,7 @@ class Reader:
     log: Log
     notes: Notes
     instances: dict[str, Instance] = field(default_factory=dict)
-    replies: list[Reply] = field(default_factory=list)
+    replies: Spool = field(default_factory=Spool)
     scores: list[Score] = field(default_factory=list)
     state: dict[tuple[str, int], str] = field(default_factory=dict)
     unread: int = 0
@@ -94,6 +95,9 @@ class Reader:
             except SourceError as error:
                 self.notes.problem(error)
                 self.unread += 1
+            except RecursionError:
+                self.notes.problem(raw.place.error(reading.DEEP))
+                self.unread += 1
         for unread in self.log.unread:
             self.notes.problem(unread)
         self.unread += len(self.log.unread)
@@ -117,7 +121,7 @@ class Reader:
         known[name] = own
         self.instances.setdefault(name, instance)
         self.scores += scores
-        self.replies += answered
+        self.replies.add(answered)
         self.state[name, trial] = "failed" if sample.get("error") else ""
 
     def _order(self) -> None:
@@ -132,6 +136,7 @@ class Reader:
             name: msgspec.structs.replace(each, position=order.get(name, more + n))
             for n, (name, each) in enumerate(self.instances.items())
         }
+        self.replies.order({n: i.position for n, i in self.instances.items()})
         trials = range(self.adapter.num_trials)
         if self._gave_up:
             for name, position in order.items():

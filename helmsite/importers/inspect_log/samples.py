@@ -8,6 +8,8 @@ from helmsite.importers.values import Row, plain
 from helmsite.schema import CORRECT_TAG, Instance, Message, Reference
 
 ATTACHED = "attachment://"
+LONG = {"logprobs", "prompt_logprobs"}
+"""What is long and never refers to anything."""
 SPLIT = "test"
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 REASONS = {"max_tokens": "length", "model_length": "length"}
@@ -20,37 +22,39 @@ MOST = 2**31
 def resolved(sample: Row) -> Row:
     """Return a sample in which attachments stand where they are referred to.
 
-    Those that nothing refers to stay under `attachments`.
+    It is changed in place. Attachments that nothing refers to stay under that name.
     """
     legacy = sample.row("transcript", None)  # before `events` and `attachments`
-    value = dict(sample.value)
+    value = sample.value
     if legacy is not None:
         del value["transcript"]
         value.setdefault("events", legacy.get("events"))
         value.setdefault("attachments", legacy.get("content"))
     texts = value.pop("attachments", None)
-    if not isinstance(texts, dict) or not texts:
-        return Row(value, sample.place)
+    if isinstance(texts, dict) and texts:
+        used = _fill(value, texts)
+        left = {k: v for k, v in texts.items() if k not in used}
+        if left:
+            value["attachments"] = left
+    return sample
+
+
+def _fill(value: dict[str, Any], texts: dict[str, Any]) -> set[str]:
+    """Put texts in the place of references to them; return those that were referred to."""
     used: set[str] = set()
-    value = _filled(value, texts, used)
-    left = {k: v for k, v in texts.items() if k not in used}
-    if left:
-        value["attachments"] = left
-    return Row(value, sample.place)
-
-
-def _filled(value: Any, texts: dict[str, Any], used: set[str]) -> Any:
-    if isinstance(value, str):
-        name = value.removeprefix(ATTACHED)
-        if len(name) < len(value) and isinstance(texts.get(name), str):
-            used.add(name)
-            return texts[name]
-        return value
-    if isinstance(value, dict):
-        return {k: _filled(v, texts, used) for k, v in value.items()}
-    if isinstance(value, list):
-        return [_filled(v, texts, used) for v in value]
-    return value
+    todo: list[Any] = [value]
+    while todo:
+        inside = todo.pop()
+        pairs = inside.items() if isinstance(inside, dict) else enumerate(inside)
+        for key, each in pairs:
+            if isinstance(each, str):
+                name = each[len(ATTACHED) :] if each.startswith(ATTACHED) else ""
+                if name and isinstance(texts.get(name), str):
+                    used.add(name)
+                    inside[key] = texts[name]
+            elif isinstance(each, (dict, list)) and key not in LONG:
+                todo.append(each)
+    return used
 
 
 def identifier(sample: Row) -> str:
