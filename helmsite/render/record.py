@@ -140,7 +140,9 @@ class Basis:
 
 def own_summary(summary: RunSummary) -> RunSummary:
     """Return a run without what depends on other runs: its pages must not show that."""
-    main = structs.replace(summary.main, heat=-1, best=False, other_runs=())
+    main = structs.replace(
+        summary.main, heat=-1, best=False, other_runs=(), more_sources=0
+    )
     return structs.replace(summary, main=main)
 
 
@@ -152,6 +154,7 @@ def run_settings(site: SiteConfig) -> SiteConfig:
         contamination={},
         groups={},
         pinned_methods={},
+        rows="model",
         overrides="",
         size_budget_mb=0,
         allow_secrets=(),
