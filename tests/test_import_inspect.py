@@ -177,9 +177,10 @@ of tokens that are texts."""
 
 
 def kept(value: Any) -> Any:
-    """A sample without what is left out."""
+    """A sample without what is left out, such as ids of messages."""
     if isinstance(value, dict):
-        return {k: kept(v) for k, v in value.items() if k not in LEFT_OUT}
+        more = {"id"} if "role" in value else set()
+        return {k: kept(v) for k, v in value.items() if k not in LEFT_OUT | more}
     return [kept(each) for each in value] if isinstance(value, list) else value
 
 

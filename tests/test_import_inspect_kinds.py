@@ -374,21 +374,36 @@ def test_logs_of_the_first_version(tmp_path: Path) -> None:
 
 
 def test_results_without_samples_are_cells(tmp_path: Path) -> None:
-    whole = log([], [result({"accuracy": 0.75, "stderr": 0.1})])
+    """Three samples were scored and one failed: 0.75 · 3 / 4 of all are right."""
+    whole = log([], [result({"accuracy": 0.75, "stderr": 0.1}, scored_samples=3)])
     whole["results"] |= {"total_samples": 4, "completed_samples": 3}
     brought = imported(tmp_path / "logs", whole)
     assert brought.runs == ()
     (batch,) = brought.archive.batches()
-    cells = {
-        c.stat.metric: c for c in brought.archive.published(batch.suite, batch.batch)
-    }
+    rows = list(brought.archive.published(batch.suite, batch.batch))
+    cells = {c.stat.metric: c for c in rows}
     assert cells["accuracy"].stat.value == 0.75
     assert cells["accuracy"].stat.stderr == 0.1
-    assert (cells["accuracy"].scenario, cells["accuracy"].model) == (
-        "sums",
-        "openai/gpt-x",
-    )
+    assert {(c.scenario, c.model) for c in rows} == {("sums", "openai/gpt-x")}
     assert cells["completed_samples"].stat.value == 3
+    honest = cells["accuracy_of_all"].stat
+    assert (honest.value, honest.n_scored, honest.origin) == (0.5625, 4, "computed")
+
+
+def test_ids_of_messages_do_not_keep_samples_of_two_models_apart(
+    tmp_path: Path,
+) -> None:
+    rows = [
+        sample("a", input=[{"role": "user", "content": "q", "id": name}])
+        for name in ("x", "y")
+    ]
+    hashes = set()
+    for n, row in enumerate(rows):
+        (tmp_path / str(n)).mkdir()
+        brought = imported(tmp_path / str(n) / "logs", log([row]))
+        (instance,) = brought.archive.instances(only(brought).run_id)
+        hashes.add(instance.content_hash)
+    assert len(hashes) == 1
 
 
 def test_neither_samples_nor_results_is_a_problem(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from helmsite.importers.inspect_log.replies import moment, replies, request
 from helmsite.importers.inspect_log.scores import OF_ALL, Asked, Scorers, completed
 from helmsite.importers.inspect_log.spool import Spool
 from helmsite.importers.values import Row, plain
-from helmsite.schema import AdapterSpec, PublishedStat, RunSpec, ScenarioFacts
+from helmsite.schema import PublishedStat, RunSpec, ScenarioFacts, preset
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from helmsite.importers.found import Notes
     from helmsite.importers.inspect_log.files import Log
-    from helmsite.schema import Instance, Score
+    from helmsite.schema import AdapterSpec, Instance, Score
 
 MOST_GROUPS = 30
 USUAL_MAX_TOKENS = 2048
@@ -70,15 +70,8 @@ class Reader:
         wanted = Row(said, self.eval.at("model_generate_config"))
         temperature = wanted.number("temperature", None)
         max_tokens = wanted.integer("max_tokens", None)
-        return AdapterSpec(
-            method="chat",
-            input_prefix="",
-            input_suffix="",
-            output_prefix="",
-            output_suffix="",
-            instance_prefix="",
-            max_train_instances=0,
-            max_eval_instances=None,
+        return msgspec.structs.replace(
+            preset("chat"),
             num_outputs=max(1, wanted.integer("num_choices", 1)),
             num_trials=max(1, self.config.integer("epochs", 1)),
             temperature=1.0 if temperature is None else max(0.0, temperature),
@@ -269,18 +262,18 @@ class Reader:
         """Return the results of a log that holds no samples."""
         summed = results.summed(self.scorers, [], [], [])
         run = self._spec()
-        main = self.scorers.main.replace("_of_all", "")
-        facts = msgspec.structs.replace(self._facts(), main_metric=main)
-        metrics = {m.name: m for m in summed.facts}
-        for stat in summed.stats:
-            metrics.setdefault(stat.metric, results.fact(stat.metric))
         stats = list(summed.stats)
         said = self.log.header.row("results", None)
         if said and stats:
             done = said.integer("completed_samples", 0)
             total = said.integer("total_samples", done)
+            epochs = self.adapter.num_trials
+            stats += results.honest(self.scorers, stats, total - done, epochs)
             stats.append(results.completed_stat(done, total, self._told()))
-            metrics[results.COMPLETED] = results.COMPLETED_FACTS
+        known = {m.name: m for m in [*summed.facts, results.COMPLETED_FACTS]}
+        metrics = {
+            s.metric: known.get(s.metric) or results.fact(s.metric) for s in stats
+        }
         settings = redact.settings(
             {**run.settings, "model": run.model.settings}, self.hidden
         )
@@ -289,7 +282,7 @@ class Reader:
                 PublishedStat(run.scenario, run.model.name, stat, settings=settings)
                 for stat in stats
             ],
-            scenarios=(facts,),
+            scenarios=(self._facts(),),
             metrics=tuple(metrics.values()),
             cards=(naming.card(run.model.name),),
             version=self._version(),

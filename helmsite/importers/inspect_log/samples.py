@@ -139,15 +139,18 @@ def _references(
 
 
 def message(row: Row) -> Message:
-    """Return a message; what is not plain text is in its `extra`, as in the source."""
+    """Return a message; what is not plain text is in its `extra`, as in the source.
+
+    Its id is left out: it is another one in each run.
+    """
     content = row.get("content")
     role = row.text("role", "")
     if isinstance(content, str):
-        return Message(role, content, row.rest("role", "content"))
+        return Message(role, content, row.rest("id", "role", "content"))
     parts = content if isinstance(content, list) else []
     text, _ = told(parts)
     only = parts and all(_is(part, TEXT) and len(part) == 2 for part in parts)
-    return Message(role, text, row.rest("role", *(["content"] if only else [])))
+    return Message(role, text, row.rest("id", "role", *(["content"] if only else [])))
 
 
 def told(content: Any) -> tuple[str, str]:

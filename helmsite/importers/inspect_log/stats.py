@@ -278,6 +278,32 @@ def _tell(
     )
 
 
+def honest(
+    scorers: Scorers, stats: Iterable[Stat], failed: int, epochs: int
+) -> Iterator[Stat]:
+    """Yield the headline's accuracy with failed samples as wrong, of a log without samples.
+
+    It follows from the number of those, but for several epochs.
+    """
+    label = scorers.label(scorers.headline)
+    for stat in stats:
+        if (stat.metric, stat.scorer) != (ACCURACY, label) or stat.value is None:
+            continue
+        if not failed:
+            yield structs.replace(stat, metric=OF_ALL, origin="computed")
+        elif failed > 0 and epochs == 1:
+            number = stat.n_scored + failed
+            yield structs.replace(
+                stat,
+                metric=OF_ALL,
+                value=stat.value * stat.n_scored / number,
+                stderr=None,
+                n_scored=number,
+                n_asked=max(number, stat.n_asked),
+                origin="computed",
+            )
+
+
 def completed_stat(done: int, total: int, log: dict[str, Any]) -> Stat:
     """Return how many samples came to their end; the log's header is in its details."""
     return Stat(
