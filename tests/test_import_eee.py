@@ -216,6 +216,31 @@ def test_arguments_of_helm_scenarios_are_part_of_their_names(examples: Brought) 
     assert "hellaswag" in names
 
 
+def test_worst_cases_without_perturbations_have_no_value(examples: Brought) -> None:
+    run = next(m for m in examples.runs if m.spec.scenario == "hellaswag")
+    stats = examples.archive.stats(run.run_id)
+    worst = [s for s in stats if s.perturbation == "robustness"]
+    assert len(worst) == 8
+    assert {(s.value, s.missing, s.computed_on) for s in worst} == {
+        (None, "not asked", "worst")
+    }
+    plain = {s.metric: s.value for s in stats if not s.perturbation and s.trial == -1}
+    assert all(s.details["reported"] == plain[s.metric] for s in worst)
+
+
+def test_worst_cases_of_perturbed_runs_keep_theirs(place: Path, tmp_path: Path) -> None:
+    results = [
+        result(f"em:test:{name}", 0.25, details={"details": {"perturbation": name}})
+        for name in ("typos", "robustness")
+    ]
+    row = evaluation(results, eval_library={"name": "helm", "version": "0.5"})
+    brought = bring([write(tmp_path / "in", row)], place)
+    assert {
+        (c.stat.perturbation, c.stat.computed_on, c.stat.split, c.stat.value)
+        for c in published(brought.archive)
+    } == {("typos", "perturbed", "test", 0.25), ("robustness", "worst", "test", 0.25)}
+
+
 def test_a_run_keeps_how_it_was_made(place: Path, tmp_path: Path) -> None:
     generation = {
         "generation_args": {"temperature": 0.25, "max_tokens": 7},

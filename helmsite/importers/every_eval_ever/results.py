@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from helmsite.importers.found import Notes
 
 WORST = ("robustness", "fairness")
+COPIED = "no instance was perturbed; HELM repeats the value without perturbation"
 FORMATS = {"share", "number", "integer", "seconds", "bits"}
 AGGREGATIONS = {"mean", "ratio", "geometric", "population"}
 UNITS = {"proportion": "share", "s": "seconds", "seconds": "seconds", "bits": "bits"}
@@ -93,7 +94,18 @@ def results(row: Row, header: Header, notes: Notes) -> list[Result]:
                     break
         there.add((made.scenario.name, made.measure))
         found.append(made)
+    if header.tool == "helm" and {r.stat.perturbation for r in found} <= {"", *WORST}:
+        for each in found:
+            each.stat = _honest(each.stat)
     return found
+
+
+def _honest(stat: Stat) -> Stat:
+    """Return a worst case without its value, of a run in which nothing was perturbed."""
+    if stat.perturbation not in WORST or stat.value is None:
+        return stat
+    details = {**stat.details, "reported": stat.value, "reason": COPIED}
+    return structs.replace(stat, value=None, missing="not asked", details=details)
 
 
 def _result(row: Row, whole: Row, header: Header, notes: Notes) -> Result:
