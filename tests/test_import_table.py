@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -27,8 +29,6 @@ from tests.importing import ODD, Brought, accounted, mutants
 from tests.test_archive_samples import leaves
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from helmsite.schema import PublishedStat
 
 
@@ -565,6 +565,16 @@ def test_models_side_by_side_are_a_run_each(tmp_path: Path) -> None:
     assert found == {"gpt": ["2"], "llama": ["3", "4"]}
 
 
+def test_odd_cells_of_models_side_by_side(tmp_path: Path) -> None:
+    rows = [{"q": "?", "a": odd, "b": "x"} for odd in (["y"], {"z": 1}, None, 3, "")]
+    file = written(tmp_path, "x.jsonl", "".join(json.dumps(r) + "\n" for r in rows))
+    mapping = {"columns": {"input": "q"}, "constants": {"scenario": "s"}}
+    brought = bring(file, tmp_path, mappings.parsed(mapping | {"models": ["a", "b"]}))
+    (run,) = [run for run in brought.runs if run.spec.model.name == "a"]
+    replies = brought.archive.replies(run.run_id)
+    assert [r.completion.text for r in replies] == ['["y"]', '{"z": 1}', "3"]
+
+
 def test_runs_that_differ_in_settings_are_apart(tmp_path: Path) -> None:
     rows = [
         {"id": 1, "q": "?", "out": str(n), "k": n, "heat": n, "step": f"step{n}"}
@@ -910,3 +920,20 @@ def test_a_million_problems_are_told_as_a_number(tmp_path: Path) -> None:
 def test_what_a_metrics_name_tells(name: str, family: str, higher: bool | None) -> None:
     fact = metrics.facts(name, None, [0.5])
     assert (fact.family, fact.higher_is_better) == (family, higher)
+
+
+def test_the_manual_explains_every_field_and_its_examples_hold() -> None:
+    text = Path(__file__).parents[1].joinpath("docs/importing.md").read_text()
+    section = text.partition("\n## Tables\n")[2].partition("\n## ")[0]
+    assert section
+    for field in mappings.FIELDS:
+        assert f"`{field}`" in section, field
+    for setting in mappings.Mapping.__struct_fields__:
+        if setting not in {"columns", "needs", "title", "delimiter", "encoding"}:
+            assert setting in section, setting
+    example = section.partition("```yaml\n")[2].partition("```")[0]
+    mapping = mappings.parsed(yaml.safe_load(example))
+    assert mapping.metrics["accuracy"].percent
+    plan, told = planned(mapping, [*mapping.columns.values(), *mapping.settings, "row"])
+    assert plan is not None, told
+    assert plan.rows == "results"

@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
+
 from helmsite.errors import SourceError
 from helmsite.importers import naming, reading, values
 from helmsite.importers.found import Aggregates, Found, Imported
 from helmsite.importers.lighteval import details, files, samples
 from helmsite.importers.table import files as tables
+from helmsite.importers.table.instances import ADAPTER
 from helmsite.importers.table.metrics import facts
 from helmsite.importers.table.troubles import Troubles
 from helmsite.importers.values import Place, Row
@@ -195,7 +198,8 @@ class _Run:
         drawn = found.doc.get("num_samples")
         size = found.doc.get("generation_size")
         likelihood = samples.is_likelihood(found)
-        return AdapterSpec(
+        return structs.replace(
+            ADAPTER,
             method="multiple_choice_separate_original" if likelihood else "generation",
             max_train_instances=self._shots,
             num_outputs=drawn if _small(drawn) else 1,

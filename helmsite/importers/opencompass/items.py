@@ -8,9 +8,9 @@ from msgspec import structs
 
 from helmsite.importers import reading, values
 from helmsite.importers.table.cells import Cells
+from helmsite.importers.table.instances import ADAPTER
 from helmsite.schema import (
     CORRECT_TAG,
-    AdapterSpec,
     Completion,
     Instance,
     Message,
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from helmsite.importers.values import Row
+    from helmsite.schema import AdapterSpec
 
 LABEL = "label: "
 ROLES = {"HUMAN": "user", "BOT": "assistant", "SYSTEM": "system"}
@@ -31,14 +32,8 @@ KNOWN = (
     *("origin_prompt", "prediction", "gold", "res_length", "all_input_length"),
     *("prompt", "testing input", "choices"),
 )
-GENERATION = AdapterSpec(
-    method="generation",
-    max_train_instances=0,
-    num_outputs=1,
-    temperature=0.0,
-    max_tokens=0,
-)
-LIKELIHOOD = structs.replace(GENERATION, method="")
+LIKELIHOOD = ADAPTER
+GENERATION = structs.replace(ADAPTER, method="generation")
 _text = Cells().text
 
 

@@ -29,7 +29,22 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Row = dict[str, Any]
 PLAIN = Measure()
-ADAPTER = AdapterSpec(max_train_instances=0, num_outputs=1)
+ADAPTER = AdapterSpec(
+    input_prefix="",
+    input_suffix="",
+    reference_prefix="",
+    reference_suffix="",
+    output_prefix="",
+    output_suffix="",
+    instance_prefix="",
+    chain_of_thought_suffix="",
+    max_train_instances=0,
+    num_outputs=1,
+    temperature=0.0,
+    max_tokens=0,
+)
+"""What is not known of prompts and decoding is nothing here, not HELM's default."""
+
 REPLY = ("prompt", "messages", "completion", "error", "tokens", "logprob", "reasoning")
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 NO_ERROR = {"false", "0", "nan", "[]", "{}"}

@@ -9,7 +9,6 @@ import msgspec
 from helmsite.errors import SourceError
 from helmsite.importers import naming, values
 from helmsite.importers.found import Imported
-from helmsite.importers.table.cells import Cells
 from helmsite.importers.table.instances import ADAPTER, Reader
 from helmsite.importers.table.metrics import facts
 from helmsite.importers.table.plan import at
@@ -20,6 +19,7 @@ from helmsite.schema import Instance, ModelIdentity, Reply, RunSpec, Score
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from helmsite.importers.table.cells import Cells
     from helmsite.importers.table.files import Rows
     from helmsite.importers.table.groups import Groups
     from helmsite.importers.table.plan import Cell, Plan
@@ -38,20 +38,8 @@ class Key(NamedTuple):
     suite: str
     revision: str
     quantisation: str
-    num_fewshot: str
+    num_fewshot: int
     settings: str
-
-    @property
-    def text(self) -> str:
-        """The key in words."""
-        settings = "" if self.settings == "{}" else self.settings
-        parts = [f"{self.scenario}/{self.model}", *self[2:6], settings]
-        return " ".join(filter(None, parts))
-
-    @property
-    def shots(self) -> int:
-        """How many examples the prompt has, 0 if it is not said."""
-        return max(0, Cells().integer(self.num_fewshot, Place("")) or 0)
 
 
 class Sorter:
@@ -70,23 +58,24 @@ class Sorter:
             try:
                 plain = values.plain(row)
                 for cell in wide or (None,):
-                    if cell is None or at(row, cell.column) not in {None, ""}:
+                    if cell is None or at(row, cell.column) not in (None, ""):
                         groups.add(self._key(row, place, cell), place, plain)
             except SourceError as error:
                 troubles.add(error)
 
     def _key(self, row: dict[str, Any], place: Place, cell: Cell | None) -> Key:
         plan, cells = self._plan, self._cells
-        said = {field: cells.name(plan.cell(row, field)) for field in Key._fields[:-1]}
+        names = Key._fields[:-2]
+        said = {field: cells.name(plan.cell(row, field)) for field in names}
         if cell:
             said["model"] = cell.name
         for field in ("model", "scenario"):
             if not said[field]:
                 raise place.inside(plan.columns.get(field, field)).error("empty")
         settings = plan.settings(row, cells)
-        cells.integer(plan.cell(row, SHOTS), place.inside(SHOTS))  # or it is told
+        shots = cells.integer(plan.cell(row, SHOTS), place.inside(SHOTS)) or 0
         blob = msgspec.json.encode(settings, order="deterministic").decode()
-        return Key(**said, settings=blob)
+        return Key(**said, num_fewshot=max(0, shots), settings=blob)
 
 
 def runs(
@@ -111,7 +100,7 @@ def runs(
             except SourceError as error:
                 troubles.add(error)
         if run.instances:
-            yield run.made(plan, group, f"{key}:{group.text}")
+            yield run.made(plan, group, f"{key}/{group.scenario}/{group.model}")
 
 
 class _Run:
@@ -162,6 +151,11 @@ class _Run:
             inside = found.setdefault(each.metric, [])
             if each.value is not None:
                 inside.append(each.value)
+        adapter = msgspec.structs.replace(
+            ADAPTER,
+            method="generation" if self._answered() else "",
+            max_train_instances=key.num_fewshot,
+        )
         identity = ModelIdentity(
             key.model, revision=key.revision, quantisation=key.quantisation
         )
@@ -170,7 +164,7 @@ class _Run:
             spec=RunSpec(
                 key.scenario,
                 identity,
-                msgspec.structs.replace(ADAPTER, max_train_instances=key.shots),
+                adapter,
                 settings=msgspec.json.decode(key.settings),
             ),
             scenario=scenario(key.scenario, mapping.groups),
@@ -195,8 +189,10 @@ class _Run:
 
     def _computable(self, scores: list[Score]) -> tuple[str, ...]:
         gold = any(i.references for i in self.instances.values())
-        answered = any(r.completion.text for r in self._replies.values())
-        return DEFAULT if gold and answered and not scores else ()
+        return DEFAULT if gold and self._answered() and not scores else ()
+
+    def _answered(self) -> bool:
+        return any(r.completion.text for r in self._replies.values())
 
 
 class _Names:
