@@ -78,51 +78,64 @@ def _points(
 def of_board(shown: Leaderboard, frames: Frames, path: str) -> tuple[Markup, str]:
     """Return the models' means against their sizes, and what they are means of.
 
-    Over the scenarios of the most frequent metric that all models of a known size have a
-    value on, so that no easier choice of scenarios lifts a model. Nothing with less than
-    three models or two sizes, or if a scenario's own page shows the same.
+    Over scenarios of one metric that all of the models drawn have a value on, so that no
+    easier choice of scenarios lifts a model. Nothing with less than three models or two
+    sizes, or if a scenario's own page shows the same.
     """
     nothing = Markup(""), ""
     if shown.family != "accuracy":
         return nothing
     sized = [r for r in shown.rows if r.card.num_parameters]
-    places = _shared(shown.columns, sized)
-    if len(sized) < FEWEST or not places:
+    drawn, places = _block(shown.columns, sized)
+    if not places:
         return nothing
     columns = [shown.columns[p] for p in places]
     if len(columns) == 1 and not columns[0].members:
         return nothing
-    means = [(r, joint.cell([r.cells[p] for p in places])) for r in sized]
+    means = [(r, joint.cell([r.cells[p] for p in places])) for r in drawn]
     metric = columns[0].metric
     plot = scatter.scatter(
         _points(means, frames, path), metric, f"{plain(metric.title)} by parameters"
     )
-    return (
-        (plot, _over(columns, shown.columns, len(sized), metric.title))
-        if plot
-        else nothing
-    )
+    if not plot:
+        return nothing
+    whose = formats.count(len(sized), "model")
+    if len(drawn) < len(sized):
+        whose = f"{len(drawn):,} of {whose}"
+    return plot, _over(columns, shown.columns, whose, metric.title)
 
 
-def _shared(columns: Sequence[Column], rows: Sequence[LeaderboardRow]) -> list[int]:
-    """Return the columns of one metric, a share, in which all lines have a whole value."""
-    kinds = Counter(c.metric.name for c in columns if c.metric.format == "share")
-    usual = max(sorted(kinds), key=lambda name: kinds[name], default="")
-    return [
-        place
-        for place, column in enumerate(columns)
-        if column.metric.name == usual and all(r.cells[place].is_whole for r in rows)
-    ]
+def _block(
+    columns: Sequence[Column], rows: Sequence[LeaderboardRow]
+) -> tuple[list[LeaderboardRow], list[int]]:
+    """Return lines and columns of one metric, a share, with a value in every cell.
+
+    The metric is that of most values. Lines with fewest values are left out, as long as
+    the others share so many more columns that more values remain in all.
+    """
+    held: Counter[str] = Counter()
+    for place, column in enumerate(columns):
+        if column.metric.format == "share":
+            held[column.metric.name] += sum(r.cells[place].is_whole for r in rows)
+    usual = max(sorted(held), key=lambda name: held[name], default="")
+    own = [p for p, c in enumerate(columns) if c.metric.name == usual]
+    ordered = sorted(rows, key=lambda r: -sum(r.cells[p].is_whole for p in own))
+    best: tuple[int, int, list[int]] = (0, 0, [])
+    left = own
+    for count, row in enumerate(ordered, 1):
+        left = [p for p in left if row.cells[p].is_whole]
+        if count >= FEWEST and count * len(left) >= best[0]:
+            best = (count * len(left), count, left)
+    return ordered[: best[1]], best[2]
 
 
 def _over(
-    columns: Sequence[Column], every: Sequence[Column], models: int, metric: str
+    columns: Sequence[Column], every: Sequence[Column], models: str, metric: str
 ) -> str:
     """Return what the means are of, in a sentence."""
     if len(columns) == 1:
         what = scenario_title(columns[0].scenario)
-        return f"{plain(metric)} on {what}, by size."
-    known = f"{formats.count(models, 'model')} whose size is known"
+        return f"{plain(metric)} on {what}, by size: {models} whose size is known."
     scenarios = formats.count(len(joints.scenarios(columns)), "scenario")
     whole = len(joints.scenarios(every))
     of = f" of {whole:,}" if len(joints.scenarios(columns)) < whole else ""
@@ -130,6 +143,6 @@ def _over(
     if any(c.members for c in columns):
         count = f"{formats.count(len(columns), 'column')} ({count})"
     return (
-        f"{plain(metric)} by size: the mean over {count}, in which all {known} have a "
-        "value."
+        f"{plain(metric)} by size: the mean over {count} in which {models} whose size is "
+        "known have a value."
     )
