@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -764,7 +765,7 @@ def checked(
 
 
 @given(data=st.data(), mapped=st.booleans())
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=50, deadline=None, derandomize=True)
 def test_rows_gone_wrong_end_in_a_message(
     data: st.DataObject, mapped: bool, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -775,7 +776,7 @@ def test_rows_gone_wrong_end_in_a_message(
 
 
 @given(data=st.data())
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=50, deadline=None, derandomize=True)
 def test_tables_gone_wrong_end_in_a_message(
     data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -937,3 +938,25 @@ def test_the_manual_explains_every_field_and_its_examples_hold() -> None:
     plan, told = planned(mapping, [*mapping.columns.values(), *mapping.settings, "row"])
     assert plan is not None, told
     assert plan.rows == "results"
+
+
+def test_files_of_one_name_are_told_apart_by_what_they_are_about(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "in"
+    for model in ("a", "b"):
+        (folder / model).mkdir(parents=True)
+        rows = [alpaca(1.5, n) | {"generator_2": model} for n in range(2)]
+        written(folder / model, "annotations.json", json.dumps(rows))
+    brought = bring(folder, tmp_path)
+    assert sorted(run.origin for run in brought.runs) == [
+        "table:annotations.json:alpaca_eval/a",
+        "table:annotations.json:alpaca_eval/b",
+    ]
+    assert not any(run.warnings for run in brought.runs)
+    rows = [alpaca(1.0, n) | {"generator_2": "a"} for n in range(2)]
+    file = written(folder / "a", "annotations.json", json.dumps(rows))
+    os.utime(file, (2e9, 2e9))
+    again = bring(folder, tmp_path)
+    assert [made.fate for made in again.report.made] == ["replaced"]
+    assert len(again.runs) == 2

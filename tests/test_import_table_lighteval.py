@@ -286,7 +286,7 @@ def test_a_text_of_python_is_never_run(text: str) -> None:
 
 
 @given(data=st.data())
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 def test_results_gone_wrong_end_in_a_message(
     data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -312,7 +312,7 @@ ODD: tuple[Any, ...] = (None, 3, 1.5, "x", [], [1], [None], {"a": 1}, True)
     data=st.data(),
     odd=st.sampled_from(ODD),
 )
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 def test_samples_gone_wrong_end_in_a_message(
     part: str, data: st.DataObject, odd: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

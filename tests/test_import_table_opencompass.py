@@ -266,7 +266,7 @@ def test_several_answers_of_one_question_are_trials(tmp_path: Path) -> None:
     ids=["generated", "labels", "rounds", "results"],
 )
 @given(data_=st.data())
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=20, deadline=None, derandomize=True)
 def test_files_gone_wrong_end_in_a_message(
     name: str, data: Any, data_: st.DataObject, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

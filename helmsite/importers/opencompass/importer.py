@@ -16,6 +16,7 @@ from helmsite.importers.table.metrics import facts
 from helmsite.importers.table.plan import planned
 from helmsite.importers.table.results import Results
 from helmsite.importers.table.troubles import Troubles
+from helmsite.importers.tree import HEAD
 from helmsite.importers.values import Place, Row
 from helmsite.schema import (
     Instance,
@@ -137,7 +138,7 @@ def _cells(found: Found, notes: Notes) -> Iterator[Aggregates]:
     path, name = Path(found.files[0]), found.names[0]
     mapping = dict(mappings.ready())[judged.SUMMARY]
     with path.open("rb") as file:
-        table = tables.look(path, file.read(tables.reading_head()), mapping)
+        table = tables.look(path, file.read(HEAD), mapping)
     plan, problems = planned(mapping, table.columns if table else ())
     if plan is None or table is None:
         raise SourceError(name, "; ".join(problems))

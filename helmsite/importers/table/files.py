@@ -14,8 +14,11 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
+
 from helmsite.errors import SourceError
 from helmsite.importers import reading, values
+from helmsite.importers.tree import HEAD
 from helmsite.importers.values import Place
 from helmsite.schema import Record
 
@@ -47,7 +50,7 @@ class Table(Record, frozen=True):
     """A file that is a table: its form, its columns, and how its text is to be read.
 
     `skip` is how many lines stand before the header of a CSV file. `columns` are those of
-    the first rows: a later object of JSONL may have others.
+    the first rows: a later object of JSONL may have others. `first` is the first row.
     """
 
     form: str
@@ -56,6 +59,7 @@ class Table(Record, frozen=True):
     delimiter: str = ","
     decimal: str = "."
     skip: int = 0
+    first: dict[str, Any] = {}
 
 
 def look(path: Path, head: bytes, wish: Mapping | None = None) -> Table | None:
@@ -70,17 +74,19 @@ def look(path: Path, head: bytes, wish: Mapping | None = None) -> Table | None:
         SourceError: it begins like a table and cannot be read.
     """
     if head.startswith(PARQUET):
-        return Table("parquet", _parquet_columns(path))
+        table = Table("parquet", _parquet_columns(path))
+        _, row = next(_parquet_rows(path, table, path.name), (None, {}))
+        return structs.replace(table, first=row)
     encoding = _known(wish.encoding) if wish and wish.encoding else _encoding(head)
     text = _decoded(head, encoding)
     start = text.lstrip()[:1]
     if start == "[":
         objects = _array(text) or _whole_array(path, head)
-        return Table("json", _keys(objects)) if objects else None
+        return Table("json", _keys(objects), first=objects[0]) if objects else None
     if start == "{":
         lines = _objects(path, text)
-        return Table("jsonl", _keys(lines)) if lines else None
-    return _csv(text, encoding, wish, whole=len(head) < reading_head())
+        return Table("jsonl", _keys(lines), first=lines[0]) if lines else None
+    return _csv(text, encoding, wish, whole=len(head) < HEAD)
 
 
 def rows(path: Path, table: Table, name: str) -> Rows:
@@ -113,13 +119,6 @@ def legacy(path: Path, table: Table) -> bool:
     except OSError as error:
         raise SourceError(str(path), error.strerror or str(error)) from error
     return False
-
-
-def reading_head() -> int:
-    """Return how many bytes the head of a file has."""
-    from helmsite.importers.tree import HEAD
-
-    return HEAD
 
 
 def _encoding(head: bytes) -> str:
@@ -166,7 +165,7 @@ def _array(text: str) -> list[dict[str, Any]]:
 
 def _whole_array(path: Path, head: bytes) -> list[dict[str, Any]]:
     """Return the objects of a list whose first one is larger than the head of its file."""
-    if len(head) < reading_head():
+    if len(head) < HEAD:
         return []
     try:
         found = reading.json_file(path)
@@ -244,7 +243,9 @@ def _csv(
     if not found or (len(found[0]) < 2 and not said):
         return None
     decimal = (wish.decimal if wish else "") or _decimal(found[1:], delimiter)
-    return Table("csv", header(found[0]), encoding, delimiter, decimal, skip)
+    names = header(found[0])
+    first = dict(zip(names, found[1], strict=False)) if len(found) > 1 else {}
+    return Table("csv", names, encoding, delimiter, decimal, skip, first)
 
 
 def _delimiter(sample: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import structs
@@ -56,7 +56,7 @@ class Tables:
             mapping, why = _chosen(table, tree.mapping, ready, file)
             if mapping is not None:
                 tree.claim(file.path)
-                found = _found(file, table, mapping, tree.head(file.path))
+                found = _found(file, table, mapping)
                 if tree.mapping is not None:
                     found = structs.replace(found, reading=_mark(mapping))
                 yield found
@@ -160,24 +160,32 @@ def _filled(mapping: Mapping, file: File) -> Mapping:
     )
 
 
-def _found(file: File, table: Table, mapping: Mapping, head: bytes) -> Found:
-    """Return a find; its first bytes tell it from other files of its name."""
-    constants = mapping.constants
-    options: dict[str, Any] = {
-        "table": msgspec.to_builtins(table),
-        "mapping": msgspec.to_builtins(mapping),
+def _found(file: File, table: Table, mapping: Mapping) -> Found:
+    """Return a find; its first model and scenario tell it from other files of its name."""
+    plan, _ = planned(mapping, table.columns)
+    assert plan is not None
+    cells = Cells(table.decimal, mapping.separator, mapping.missing)
+    own = {"model": "models", "scenario": "scenarios"}
+    said = {
+        field: plan.cells[0].name
+        if plan.axis == axis
+        else cells.name(plan.cell(table.first, field))
+        for field, axis in own.items()
     }
-    mark = hashlib.sha256(head[:1000]).hexdigest()[:8]
+    constants = mapping.constants
     return Found(
         importer="table",
-        key=f"{file.path.name}#{mark}",
+        key=f"{file.path.name}:{said['scenario']}/{said['model']}",
         files=(str(file.path),),
         names=(file.name,),
         title=mapping.title or f"{table.form} table",
         model=str(constants.get("model", "")),
         scenario=str(constants.get("scenario", "")),
         when=file.changed,
-        options=options,
+        options={
+            "table": msgspec.to_builtins(structs.replace(table, first={})),
+            "mapping": msgspec.to_builtins(mapping),
+        },
     )
 
 

@@ -100,7 +100,9 @@ def runs(
             except SourceError as error:
                 troubles.add(error)
         if run.instances:
-            yield run.made(plan, group, f"{key}/{group.scenario}/{group.model}")
+            own = f"{group.scenario}/{group.model}"
+            name = key if key.endswith(f":{own}") else f"{key}+{own}"
+            yield run.made(plan, group, name)
 
 
 class _Run:
