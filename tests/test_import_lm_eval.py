@@ -112,7 +112,7 @@ def test_errors_of_means_are_those_of_the_scores(brought: Brought) -> None:
             if score.value is not None:
                 by_kind[score.metric, score.scorer].append(score.value)
         for kind, stat in stats_of(brought, run).items():
-            if kind[0] in means - {"brier_score"} and stat.value is not None:
+            if stat.origin == "reported" and kind[0] in means - {"brier_score"}:
                 values = by_kind[kind]
                 assert stat.value == pytest.approx(statistics.mean(values), abs=1e-9)
                 error = statistics.stdev(values) / len(values) ** 0.5
@@ -270,3 +270,40 @@ def test_a_survey_tells_of_all_runs_before_it_reads_them(shared: Path) -> None:
     assert sum(f.instances or 0 for f in found if f.scenario) > 500
     assert {f.model for f in found} == {"smollm2-hf", "tiny-random-llama"}
     assert all("/models" not in f.key for f in found)
+
+
+def test_runs_that_were_not_judged(brought: Brought) -> None:
+    """--predict_only: helmsite judges what was generated; filtered answers are kept."""
+    run = run_of(brought, "2026-11-29T20-08-08.753648", "mini_arith")
+    assert any("--predict_only" in w for w in run.warnings)
+    stats = stats_of(brought, run)
+    assert stats["exact_match", ""].origin == "computed"
+    assert stats["exact_match", ""].n_scored == 2
+    assert "bypass" not in {m.name for m in run.metrics}
+    first = brought.archive.instances(run.run_id)[0]
+    assert first.extra["filtered_resps"]["strict-match"] == ["[invalid]"]
+    run = run_of(brought, "2026-11-29T20-08-08.753648", "mini_capitals")
+    assert stats_of(brought, run) == {}
+    assert len(list(brought.archive.replies(run.run_id))) == 12
+
+
+def test_means_of_groups_are_cells(brought: Brought, shared: Path) -> None:
+    cells = {
+        (row.source_file, row.stat.metric): row
+        for row in brought.archive.published("imported", "lm_eval")
+    }
+    folder, count = shared / "samples" / "lm_eval", 0
+    for path in folder.rglob("results_*.json"):
+        group = json.loads(path.read_text()).get("groups", {}).get("mini_knowledge", {})
+        for metric in ("acc", "acc_norm") if group else ():
+            row = cells[path.relative_to(folder).as_posix(), metric]
+            assert row.scenario == "mini_knowledge"
+            assert row.stat.value == group[f"{metric},none"]
+            assert row.stat.stderr == group[f"{metric}_stderr,none"]
+            assert row.stat.n_scored == group["sample_count"][f"{metric},none"]
+            if row.settings.get("limit") is None:  # else both tasks are of one size
+                assert row.stat.details["weight_by_size"] == (metric == "acc")
+            count += 1
+    assert count == len(cells) == 8
+    run = run_of(brought, "2026-11-29T19-59-51.575345", "mini_elements")
+    assert run.scenario.groups == ("mini_knowledge",)

@@ -25,6 +25,13 @@ USUAL = (
     *("sentence", "premise", "context", "passage", "ctx", "page", "content", "source"),
 )
 CHOICES = ("choices", "options", "endings", "answers")
+GROUPS = (
+    *("subject", "category", "subcategory", "topic", "domain", "discipline", "field"),
+    *("level", "difficulty", "language", "lang", "type", "subset"),
+)
+"""Fields that put documents into groups."""
+
+MOST_GROUPS, LABEL = 40, 60
 LONGEST = 100_000
 MANY = 2**31
 _PLACE = re.compile(r"\{\{-?([^{}]*?)-?\}\}")
@@ -56,10 +63,13 @@ def text(doc: Any, config: Row, context: str) -> str:
 
 
 def fill(template: str, doc: dict[str, Any]) -> str | None:
-    """Return a template with a document's fields put in, None if it does more than that."""
+    """Return a template with a document's fields put in, None if it does other things.
+
+    The text of a function, which stands in its place, has no fields to put in.
+    """
     if isinstance(doc.get(template), str):  # the name of a field stands for its value
         return str(doc[template])
-    if "{%" in template or "{#" in template:
+    if "{{" not in template or "{%" in template or "{#" in template:
         return None
     parts, end = [], 0
     for match in _PLACE.finditer(template):
@@ -153,6 +163,25 @@ def _tails(contexts: list[str]) -> list[str]:
     )
     begin = max(first.rfind(" ", 0, same), first.rfind("\n", 0, same)) + 1
     return [each[begin:] for each in contexts]
+
+
+def groups(documents: Sequence[Any]) -> dict[str, tuple[str, ...]]:
+    """Return by which fields documents fall into groups, and the group of each.
+
+    Those of the usual names that all documents have, with few different short values.
+    """
+    found = {}
+    for name in GROUPS:
+        values = [d.get(name) if isinstance(d, dict) else None for d in documents]
+        if not all(isinstance(v, (str, int)) for v in values):
+            continue
+        written = tuple(str(v) for v in values)
+        different = set(written)
+        if 1 < len(different) <= min(MOST_GROUPS, len(written) // 2) and all(
+            v and len(v) <= LABEL and v.isprintable() for v in different
+        ):
+            found[name] = written
+    return found
 
 
 def has_inputs(arguments: Sequence[Sequence[Any]]) -> bool:

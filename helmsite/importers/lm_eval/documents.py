@@ -79,7 +79,16 @@ class Documents:
     @property
     def instances(self) -> list[Instance]:
         """The documents, in the order of the file."""
-        return [each.instance(self._task.split) for each in self._documents]
+        made = [each.instance(self._task.split) for each in self._documents]
+        groups = docs.groups([each.extra.get("doc") for each in made])
+        if not groups:
+            return made
+        return [
+            structs.replace(
+                each, attributes={k: (values[n],) for k, values in groups.items()}
+            )
+            for n, each in enumerate(made)
+        ]
 
     def scores(self, several: bool) -> list[Score]:
         """Return the verdicts; a filter is a scorer where there are several."""

@@ -23,6 +23,9 @@ SOURCE = "lm-evaluation-harness"
 BYPASS = "bypass"
 """The metric of runs with --predict_only: none."""
 
+UNJUDGED = ("exact_match", "quasi_exact_match", "f1_score")
+"""Metrics of helmsite that are computed where the harness judged no generated answer."""
+
 Rule = Literal["mean", "perplexity", "weighted_perplexity", "bits_per_byte", "other"]
 RULES: dict[str, Rule] = {
     "mean": "mean",

@@ -65,6 +65,7 @@ def run(found: Found, notes: Notes) -> Imported:
     counted = {s.metric for s in scores if s.value is not None}
     total = results.size(task) if results else None
     stats = [s if s.metric in counted else _sized(s, total) for s in stats]
+    adapter = documents.adapter or AdapterSpec()
     named = dict.fromkeys([*(s.metric for s in stats), *(s.metric for s in scores)])
     started, finished = _times(results)
     return Imported(
@@ -72,7 +73,7 @@ def run(found: Found, notes: Notes) -> Imported:
         spec=RunSpec(
             scenario=task,
             model=model,
-            adapter=documents.adapter or AdapterSpec(),
+            adapter=adapter,
             data=_data(config),
             settings=_settings(results, task, config, documents.usual, shots),
         ),
@@ -83,6 +84,7 @@ def run(found: Found, notes: Notes) -> Imported:
         scores=scores,
         stats=stats,
         metrics=tuple(metrics.facts(name, results, task) for name in named),
+        compute=() if scores or adapter.method != "generation" else metrics.UNJUDGED,
         version=_version(results),
         started_at=started,
         finished_at=finished,
@@ -240,7 +242,10 @@ def _warnings(
     if samples.unread:
         yield f"{samples.unread} rows of the samples could not be read and are left out."
     if not any(True for _ in documents.scores(several=True)):
-        yield "The harness judged nothing in this run (--predict_only)."
+        yield (
+            "The harness judged nothing in this run (--predict_only): metrics of generated "
+            "answers are helmsite's, log-likelihoods are there to look at."
+        )
     size = results.size(task) if results else None
     count = len(documents.instances)
     if size is not None and count < size and not samples.unread:
