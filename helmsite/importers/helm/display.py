@@ -6,7 +6,7 @@ display_predictions.json alone. They hold one answer to an instance, prompt and 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from helmsite.errors import SourceError
 from helmsite.importers.values import Place, Row
@@ -23,35 +23,42 @@ PREDICTION = (
 Key = tuple[str, str]
 
 
+class Shown(NamedTuple):
+    """What a file holds, None if it is not there, and where it stands."""
+
+    value: Any
+    place: Place
+
+
 def displayed(
-    instances: Any,
-    requests: Any,
-    predictions: Any,
+    instances: Shown,
+    requests: Shown,
+    predictions: Shown,
     perturbations: Perturbations,
     problem: Callable[[SourceError], None],
 ) -> list[dict[str, Any]]:
     """Return request states, each with an answer's text and nothing more.
 
     Args:
-        instances: what instances.json holds, by the place of each.
-        requests: display_requests.json, None if it is not there.
-        predictions: display_predictions.json; its entries stand in the same order.
+        instances: instances.json.
+        requests: display_requests.json.
+        predictions: display_predictions.json.
         perturbations: their names.
         problem: hears what cannot be taken.
     """
     known: dict[Key, dict[str, Any]] = {}
-    for row in _rows(instances, "instances.json", problem):
+    for row in _rows(instances, problem):
         try:
             known[_key(row, "id", perturbations)] = row.value
         except SourceError as error:
             problem(error)
     asked = {
         key: row.get("request")
-        for row in _rows(requests, "display_requests.json", problem)
+        for row in _rows(requests, problem)
         if (key := _full(row, perturbations, problem))
     }
     made = []
-    for row in _rows(predictions, "display_predictions.json", problem):
+    for row in _rows(predictions, problem):
         key = _full(row, perturbations, problem)
         if not key:
             continue
@@ -98,8 +105,8 @@ def _state(row: Row, instance: dict[str, Any], request: Any) -> dict[str, Any]:
     }
 
 
-def _rows(found: Any, file: str, problem: Callable[[SourceError], None]) -> list[Row]:
-    place = Place(file)
+def _rows(shown: Shown, problem: Callable[[SourceError], None]) -> list[Row]:
+    found, place = shown
     if found is None:
         return []
     if not isinstance(found, list):

@@ -11,7 +11,7 @@ from helmsite.importers import redact
 from helmsite.importers.found import Aggregates, Imported
 from helmsite.importers.helm import states, survey, verdicts
 from helmsite.importers.helm.aggregates import GIVEN, listed, published, silent
-from helmsite.importers.helm.display import displayed, scores
+from helmsite.importers.helm.display import Shown, displayed, scores
 from helmsite.importers.helm.folder import Folder
 from helmsite.importers.helm.naming import Perturbations, entry_of
 from helmsite.importers.helm.specs import Schema, Spec, names_of
@@ -159,15 +159,14 @@ class _Run:
                 return self.state.items("request_states"), False
             except SourceError as error:
                 folder.problem(error)
-        predictions = folder.value(survey.PREDICTIONS)
-        if predictions is None:
+        kinds = (survey.INSTANCES, survey.REQUESTS, survey.PREDICTIONS)
+        instances, requests, predictions = (
+            Shown(folder.value(kind), folder.place(kind)) for kind in kinds
+        )
+        if predictions.value is None:
             return None, False
         made = displayed(
-            folder.value(survey.INSTANCES),
-            folder.value(survey.REQUESTS),
-            predictions,
-            self.perturbations,
-            folder.problem,
+            instances, requests, predictions, self.perturbations, folder.problem
         )
         return made, True
 

@@ -17,7 +17,7 @@ from helmsite.importers.helm.items import (
     number_of,
     prompt_of,
 )
-from helmsite.importers.helm.tokens import Echo, Tokens
+from helmsite.importers.helm.tokens import Echo, Tokens, logprob_of
 from helmsite.importers.values import Row, plain
 from helmsite.schema import (
     Completion,
@@ -306,6 +306,9 @@ class Reader:
         extra = row.rest("text", "logprob", "tokens", "finish_reason", "thinking")
         reason, more = finish_of(row)
         extra |= more | tokens.extra
+        logprob = logprob_of(row)
+        if logprob is None and "logprob" in row:
+            extra["logprob"] = plain(row.get("logprob"))
         if thought and (rest := thought.rest("text")):
             extra["thinking"] = rest
         known = self.told
@@ -315,7 +318,7 @@ class Reader:
             "tokens": tokens.texts,
             "token_logprobs": tokens.logprobs if known else None,
             "top_logprobs": tokens.tops if known else None,
-            "logprob": row.number("logprob", None) if known else None,
+            "logprob": logprob if known else None,
             "finish_reason": reason,
             "usage": Usage(prompt_tokens=self.prompt_tokens.get(key)),
             "extra": extra,

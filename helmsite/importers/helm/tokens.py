@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 BYTES = "bytes:"
 NUMBER = {int, float}
+MOST = 0.01
+"""Rounding may put the logarithm of a probability a little above 0."""
 _ESCAPED = re.compile(r"\\x([0-9a-fA-F]{2})|(.)", re.DOTALL)
 SPACES = (b" ", "▁".encode(), "Ġ".encode())
 """A space as text, and as two families of tokenisers write it."""
@@ -45,7 +47,7 @@ class Tokens(NamedTuple):
             logprobs = tuple([token["logprob"] for token in found])
             more = any(len(token) > 2 for token in found)
             fit = set(map(type, texts)) == {str} and set(map(type, logprobs)) <= NUMBER
-            if fit and not more and _finite(logprobs):
+            if fit and not more and _sound(logprobs):
                 return cls(texts, tuple(map(float, logprobs)), None, {})
         except (KeyError, TypeError, OverflowError):
             pass
@@ -55,7 +57,7 @@ class Tokens(NamedTuple):
     def _slowly(cls, row: Row) -> Tokens:
         rows = row.rows("tokens")
         texts = tuple(each.text("text", "") for each in rows)
-        logprobs = tuple(each.number("logprob", None) for each in rows)
+        logprobs = tuple(logprob_of(each) for each in rows)
         tops, extra = None, {}
         if any("top_logprobs" in each for each in rows):
             tops = tuple(_tops(each) for each in rows)
@@ -192,6 +194,12 @@ def _tops(row: Row) -> tuple[TopLogprob, ...]:
     return tuple(TopLogprob(token, p) for token, p in pairs if p is not None)
 
 
-def _finite(logprobs: tuple[float, ...]) -> bool:
+def logprob_of(row: Row) -> float | None:
+    """Return a log-probability; what is far above 0 is none."""
+    found = row.number("logprob", None)
+    return None if found is not None and found > MOST else found
+
+
+def _sound(logprobs: tuple[float, ...]) -> bool:
     total = sum(logprobs)
-    return total - total == 0
+    return total - total == 0 and max(logprobs) <= MOST

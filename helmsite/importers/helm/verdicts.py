@@ -11,11 +11,13 @@ from msgspec import structs
 
 from helmsite.errors import SourceError
 from helmsite.importers.helm.naming import FAMILIES, Perturbations
-from helmsite.importers.values import Place, Row, number
+from helmsite.importers.values import Place, Row, number, plain
 from helmsite.schema import Score, Stat
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
+
+    from helmsite.schema.records import Missing
 
 Key = tuple[str, str, int]
 PROMPT_TOKENS, INSTANCES = "num_prompt_tokens", "num_instances"
@@ -131,7 +133,7 @@ class Reader:
             is_one = details.get("min") == details.get("max")
             if name == PROMPT_TOKENS and value is not None and is_one:
                 made.prompt_tokens[key] = int(value)
-            missing = "" if value is not None else "not measurable"
+            missing = _reason(value, details)
             if value is not None and not self.told and name in CERTAIN:
                 details = {**details, "reported": value, **UNTOLD}
                 value, weight, missing = None, None, "not measurable"
@@ -148,7 +150,7 @@ class Reader:
                     weight=weight,
                     details=details,
                     origin="reported",
-                    missing=missing,  # type: ignore[arg-type]
+                    missing=missing,
                 )
             )
 
@@ -192,6 +194,8 @@ class Reader:
         if described and told.name not in FAMILIES:
             families |= {f for f in FAMILIES if described.get(f) is True}
         value = _mean(row)
+        if value is None and "mean" in row and row.get("count") != 0:
+            details["mean"] = plain(row.get("mean"))
         return Stat(
             metric=_metric(name),
             value=value,
@@ -200,7 +204,7 @@ class Reader:
             perturbation=told.name,
             computed_on=told.computed_on,
             origin="reported",
-            missing="" if value is not None else "not measurable",
+            missing=_reason(value, details),
             details=details,
         )
 
@@ -241,17 +245,20 @@ def _fast(stat: Any) -> tuple[str, float | None, float | None, dict[str, Any]] |
 def _slow(
     stat: Any, place: Place, n: int
 ) -> tuple[str, float | None, float | None, dict[str, Any]]:
+    """Return the same of any statistic; a mean that is no number stands in its details."""
     row = Row(stat, place.inside(n))
     metric, value = _metric(row.row("name")), _mean(row)
     count = row.number("count", None)
-    if not count:
-        return metric, value, None, row.rest(*DERIVED)
-    return (
-        metric,
-        value,
-        count if count != 1 and value is not None else None,
-        row.rest("name", "mean"),
-    )
+    details = row.rest(*DERIVED) if not count else row.rest("name", "mean")
+    if value is None and count and "mean" in row:
+        details["mean"] = plain(row.get("mean"))
+    return metric, value, count if value is not None and count != 1 else None, details
+
+
+def _reason(value: float | None, details: dict[str, Any]) -> Missing:
+    if value is not None:
+        return ""
+    return "nan" if "mean" in details else "not measurable"
 
 
 def _metric(name: Row) -> str:
