@@ -512,3 +512,19 @@ def test_alternatives_are_not_made_of_shots_that_differ_by_scenario(
     make_run(archive, "boolq", "a", [1, 1, 1], revision="step1")
     with results(archive) as found:
         assert [v.label for v in found.model("a").variants] == ["step1", ""]
+
+
+@pytest.mark.parametrize(
+    ("settings", "label"),
+    [
+        ({"revision": "step1", "num_fewshot": 0, "limit": 30.0}, "step1, zero-shot, limit 30"),
+        ({"num_fewshot": 5, "limit": None, "dtype": ""}, "5-shot"),
+        ({"limit": 0.5, "dtype": "bfloat16"}, "limit 0.5, dtype bfloat16"),
+        ({"revision": "x" * 99, "limit": [1]}, f"{'x' * 60}…, limit [1]"),
+        ({"limit": 1e300}, "limit 1e300"),
+        ({}, ""),
+    ],
+)  # fmt: skip
+def test_settings_are_told_in_words(settings: dict[str, object], label: str) -> None:
+    names = ("revision", "num_fewshot", "limit", "dtype")
+    assert variants.label(settings, names) == label

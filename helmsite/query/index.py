@@ -134,7 +134,7 @@ class Index:
             "model": [m.spec.model.name for m in rows],
             "variant": [variants.label(s, self.site.row_settings) for s in told],
             "settings": [variants.own(s) for s in told],
-            "way": [variants.ways(s)[1] for s in told],
+            "way": [variants.ways(variants.read(variants.own(s)))[1] for s in told],
         }
         pinned = [m.spec.adapter.method == self._pinned(m.scenario.name) for m in rows]
         numbers = {

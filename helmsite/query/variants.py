@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from helmsite.schema import Manifest
 
-REVISION, SHOTS = "revision", "num_fewshot"
+REVISION, SHOTS, QUANTISATION = "revision", "num_fewshot", "quantisation"
 STEPS = ("step", "checkpoint", "training_step")
 STEP = re.compile(
     r"(?:^|[^a-z])(?:step|checkpoint|ckpt|iter|iteration)[_=-]?(\d{1,15})(?![a-z0-9])",
@@ -23,6 +23,7 @@ LAST = math.inf
 """The step of a model that names no checkpoint: the one that was released."""
 WITHOUT_SHOTS = ("", "chat", "language_modeling")
 LONGEST = 60
+EXACT = 2**53
 
 
 def step_of(settings: Mapping[str, Any]) -> float:
@@ -49,7 +50,7 @@ def settings_of(manifest: Manifest) -> dict[str, Any]:
     if model.revision:
         found[REVISION] = model.revision
     if model.quantisation:
-        found["quantisation"] = model.quantisation
+        found[QUANTISATION] = model.quantisation
     if adapter.method not in WITHOUT_SHOTS:
         found.setdefault(SHOTS, adapter.max_train_instances)
     return found
@@ -65,6 +66,8 @@ def label(settings: Mapping[str, Any], names: Iterable[str]) -> str:
 def _told(name: str, value: Any) -> str:
     if value is None or value == "":
         return ""
+    if isinstance(value, float) and value.is_integer() and abs(value) < EXACT:
+        value = int(value)
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
     shown = text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
     if name == REVISION:
@@ -94,11 +97,13 @@ def ways(settings: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def own(settings: Mapping[str, Any]) -> str:
-    """Return what of a run's settings is the model's own, as JSON.
+    """Return what of a run's settings makes it another model, as JSON.
 
-    How many examples it was shown is not: that often differs from scenario to scenario.
+    Its checkpoint and quantisation: how many examples it was shown often differs from
+    scenario to scenario, and batch, device or cache change little.
     """
-    kept = {k: v for k, v in settings.items() if k != SHOTS}
+    named = (REVISION, QUANTISATION, *STEPS)
+    kept = {name: settings[name] for name in named if name in settings}
     return msgspec.json.encode(kept, order="deterministic").decode()
 
 

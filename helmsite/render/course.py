@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from helmsite.render.frames import Frames
 
 SHARES = MetricFacts("share", "Main metric", "", "", format="share")
-NONE = "as released"
+NONE = "none told"
 """What a line is called that names none of the settings in which others differ."""
 
 
