@@ -111,6 +111,62 @@ def test_a_run_of_2022(tmp_path: Path) -> None:
     assert instance.extra == {"contrast_inputs": ["Isn't it?"]}
 
 
+def test_slim_files_of_2022(tmp_path: Path) -> None:
+    """The whole files are taken if they are there; slim ones lack most tokens."""
+    of = helm.instance("id0", "Q", "a b c")
+    tokens = [helm.token("Q", 0.0), helm.token(" a", -1.0)]
+    states = [helm.echoed(of, tokens, "Q a b c", reference_index=0)]
+    method = {"method": "multiple_choice_separate_original"}
+    scenario = {
+        "name": "x",
+        "description": "d",
+        "tags": [],
+        "output_path": "/srv/helm/scenarios/x",
+        "definition_path": "p",
+        "instances": [of],
+    }
+    slim = [{"name": {"name": "exact_match"}, "mean": 1.0}]
+    folder = helm.write(
+        tmp_path / "x:model=org_model",
+        None,
+        scenario_state_slim={
+            "adapter_spec": {**helm.ADAPTER, **method},
+            "request_states": states,
+        },
+        per_instance_stats_slim=[helm.judged("id0", *slim)],
+        scenario=scenario,
+        adapter=method,
+    )
+    run, (reply,), scores, _ = one(taken(folder))
+    assert any("slim" in w for w in run.warnings)
+    done = reply.completion
+    assert (done.tokens, done.token_logprobs, done.logprob) == (None, None, None)
+    assert reply.request.prompt[reply.request.score_start or 0 :] == " a b c"
+    assert computed(scores, "exact_match") == [None]
+    assert [s.value for s in scores if s.origin == "reported"] == [1.0]
+    assert run.spec.settings["scenario"] == {
+        "name": "x",
+        "description": "d",
+        "tags": [],
+        "definition_path": "p",
+    }
+    whole = [helm.token("Q", 0.0), *(helm.token(f" {c}", -1.0) for c in "abc")]
+    helm.write(
+        folder,
+        [helm.echoed(of, whole, "Q a b c", reference_index=0)],
+        scores=[helm.judged("id0", helm.stat("exact_match", 1))],
+        adapter=method,
+    )
+    brought = taken(folder)
+    assert set(brought.report.notes.skipped) == {
+        "scenario_state_slim.json",
+        "per_instance_stats_slim.json",
+    }
+    _, (reply,), scores, _ = one(brought)
+    assert reply.completion.logprob == -3.0
+    assert computed(scores, "exact_match") == [1.0]
+
+
 def test_windows_of_a_long_text(tmp_path: Path) -> None:
     """HELM's means are over windows; ratios are of sums over all of them."""
     of = helm.instance("id0", "ab cd ef")

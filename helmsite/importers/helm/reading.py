@@ -54,6 +54,11 @@ HIDDEN = (
     "The source encrypted the texts of this run; prompts, answers and references are marks "
     "that stand for them, and nothing can be computed from them."
 )
+SLIM = (
+    "Of scenario_state.json only the slim version is among the files, which has the first "
+    "two tokens of each completion: tokens are left out, and given texts have no "
+    "log-probability."
+)
 DISPLAY = (
     "scenario_state.json is not among the files. Prompts and first completions are from "
     "HELM's display files: there are no tokens, log-probabilities, times or further completions."
@@ -133,6 +138,8 @@ class _Run:
         if not rows and all(reply.completion.error for reply in made.replies):
             why = "no request has an answer, as after helm-run --dry-run"
             raise folder.place(survey.STATE).error(why)
+        if self._is_slim:
+            self.warnings.append(SLIM)
         if shown:
             self.warnings.append(DISPLAY)
         elif not told:
@@ -142,6 +149,11 @@ class _Run:
 
     def _silent(self, reported: Any) -> bool:
         return self.spec.adapter.method not in GIVEN and silent(reported)
+
+    @property
+    def _is_slim(self) -> bool:
+        path = self.folder.paths.get(survey.STATE)
+        return path is not None and path.stem.endswith("_slim")
 
     def _listed_spec(self, name: str) -> Row | None:
         """Return the run's spec among all of its suite, where its folder has none."""
@@ -203,6 +215,7 @@ class _Run:
             told=told,
             problem=self.folder.problem,
             clean=lambda said: redact.text(said, hidden),
+            slim=self._is_slim,
         )
         kind = survey.STATE if self.state else survey.PREDICTIONS
         made = reader.read(asked, self.folder.place(kind).inside("request_states"))
@@ -332,5 +345,9 @@ def _times(replies: Sequence[Reply]) -> tuple[float | None, float | None]:
 
 
 def _more(scenario: dict[str, Any]) -> dict[str, Any]:
-    """Return what scenario.json says, as a setting: not all of it has a field of ours."""
-    return {"scenario": plain(scenario)} if scenario else {}
+    """Return what scenario.json says, as a setting: not all of it has a field of ours.
+
+    Older ones list all instances, and a folder of the machine that they were made on.
+    """
+    rest = {k: v for k, v in scenario.items() if k not in {"instances", "output_path"}}
+    return {"scenario": plain(rest)} if rest else {}

@@ -17,7 +17,7 @@ from helmsite.importers.helm.items import (
     number_of,
     prompt_of,
 )
-from helmsite.importers.helm.tokens import Echo, Tokens, logprob_of
+from helmsite.importers.helm.tokens import NONE, Echo, Tokens, logprob_of
 from helmsite.importers.values import Row, plain
 from helmsite.schema import (
     Completion,
@@ -100,6 +100,8 @@ class Reader:
         told: whether log-probabilities of answers are.
         problem: hears of what cannot be taken.
         clean: replaces secrets in messages of errors.
+        slim: whether completions have their first two tokens alone, as in the slim files
+            of 2022.
     """
 
     adapter: AdapterSpec
@@ -109,6 +111,7 @@ class Reader:
     told: bool
     problem: Callable[[SourceError], None]
     clean: Callable[[str], str]
+    slim: bool = False
     made: States = field(default_factory=States)
     _raw: dict[tuple[str, str], Any] = field(default_factory=dict)
     _decodings: dict[Any, Decoding] = field(default_factory=dict)
@@ -300,7 +303,7 @@ class Reader:
         }
 
     def _generated(self, row: Row, request: Request) -> dict[str, Any]:
-        tokens = Tokens.read(row)
+        tokens = NONE if self.slim else Tokens.read(row)
         key = request.instance_id, request.perturbation, request.trial
         thought = row.row("thinking", None)
         extra = row.rest("text", "logprob", "tokens", "finish_reason", "thinking")
@@ -328,7 +331,7 @@ class Reader:
         self, row: Row, request: Request, instance: Instance
     ) -> tuple[Request, dict[str, Any]]:
         """Return the request with the place of the scored text, and that text's tokens."""
-        tokens = Tokens.read(row)
+        tokens = NONE if self.slim else Tokens.read(row)
         extra = row.rest("text", "logprob", "tokens", "finish_reason")
         reason, more = finish_of(row)
         if "logprob" in row:

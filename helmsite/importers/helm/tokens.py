@@ -94,6 +94,9 @@ class Tokens(NamedTuple):
         }
 
 
+NONE = Tokens(None, None, None, {})
+
+
 class Cut(NamedTuple):
     """Where a scored text begins: its first token, its place in the prompt."""
 
