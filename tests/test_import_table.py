@@ -319,7 +319,7 @@ def test_a_column_for_each_metric(tmp_path: Path) -> None:
     file = written(tmp_path, "x.csv", WIDE)
     rows = {(r.model, r.stat.metric): r.stat for r in published(bring(file, tmp_path))}
     assert set(rows) == {("a", "acc"), ("a", "f1"), ("b", "acc")}
-    assert (rows["a", "acc"].value, rows["a", "acc"].stderr) == (50.0, 1.0)
+    assert (rows["a", "acc"].value, rows["a", "acc"].stderr) == (0.5, 0.01)
     assert (rows["a", "f1"].stderr, rows["a", "f1"].n_scored) == (0.02, 10)
     assert rows["a", "f1"].details == {"note": "x"}
     percent: dict[str, Any] = {
@@ -356,6 +356,55 @@ def test_a_column_for_each_scenario_or_model(every: bool, tmp_path: Path) -> Non
     assert values(bring(two, tmp_path / "b", mappings.parsed(models))) == {
         ("mmlu", name, "acc"): 0.5
     }
+
+
+@pytest.mark.parametrize(
+    ("values_", "percent", "shown"),
+    [
+        ([50, 60.5, 0], None, [0.5, 0.605, 0.0]),
+        ([0.5, 1, 1.0000001], None, [0.5, 1.0, 1.0000001]),
+        ([50, 150], None, [50.0, 150.0]),
+        ([50, -1], None, [50.0, -1.0]),
+        ([0.5, 0.75], True, [0.005, 0.0075]),
+        ([50, 60], False, [50.0, 60.0]),
+    ],
+)
+def test_shares_in_percent_become_shares(
+    values_: list[float], percent: bool | None, shown: list[float], tmp_path: Path
+) -> None:
+    rows = [
+        {"model": f"m{n}", "task": "t", "exact_match": v, "elo": 100 * v}
+        for n, v in enumerate(values_)
+    ]
+    file = written(tmp_path, "x.jsonl", "".join(json.dumps(r) + "\n" for r in rows))
+    columns = {
+        "columns": {"model": "model", "scenario": "task"},
+        "scores": ["exact_match", "elo"],
+    }
+    mapping = mappings.parsed(
+        columns | {"metrics": {"exact_match": {"percent": percent}}}
+    )
+    found = values(bring(file, tmp_path, mapping))
+    assert [found["t", f"m{n}", "exact_match"] for n in range(len(rows))] == shown
+    assert found["t", "m0", "elo"] == 100 * values_[0]
+    for n, row in enumerate(rows):
+        row.update(model="m", id=str(n), prompt="x")
+    file = written(tmp_path, "y.jsonl", "".join(json.dumps(r) + "\n" for r in rows))
+    mapping = mappings.parsed(
+        {
+            **columns,
+            "columns": {
+                "model": "model",
+                "scenario": "task",
+                "id": "id",
+                "prompt": "prompt",
+            },
+        }
+        | {"metrics": {"exact_match": {"percent": percent}}}
+    )
+    brought = bring(file, tmp_path / "runs", mapping)
+    scores = brought.archive.scores(run_of(brought).run_id)
+    assert [s.value for s in scores if s.metric == "exact_match"] == shown
 
 
 def test_two_values_of_one_thing_are_told_with_what_to_say(tmp_path: Path) -> None:

@@ -348,3 +348,54 @@ def test_everything_that_a_sample_says_is_in_the_archive(
     (source,) = folder.rglob("*.parquet")
     rows = pq.read_table(source).to_pylist()
     assert {leaf for row in rows for leaf in leaves(row)} <= kept
+
+
+def test_the_oldest_layout_of_lists_and_objects(tmp_path: Path) -> None:
+    rows = [
+        {
+            "example": f"Q{n}",
+            "full_prompt": f"Shots. Q{n}",
+            "instruction": None,
+            "predictions": [-0.5, -1.5],
+            "choices": ["a", "b"],
+            "gold_index": n,
+            "gold": None,
+            "truncated": 1,
+            "padded": 0,
+            "metrics": {"acc": 1.0 - n, "acc_norm": None},
+            "hashes": {"example": "00"},
+            "num_asked_few_shots": 25,
+        }
+        for n in range(2)
+    ]
+    stamp = "2023-07-19T15:25:30.123456"
+    folder = tmp_path / "details_org__m-7b"
+    (folder / stamp).mkdir(parents=True)
+    name = f"details_harness|arc:challenge|25_{stamp}.parquet"
+    pq.write_table(pa.Table.from_pylist(rows), folder / stamp / name)
+    results = {
+        "config_general": {
+            "model_name": "org/m-7b",
+            "model_sha": "abc",
+            "model_dtype": "f16",
+        },
+        "results": {"harness|arc:challenge|25": {"acc": 0.5}, "all": {"acc": 0.5}},
+        "versions": {"harness|arc:challenge|25": 0, "all": 0},
+    }
+    (folder / f"results_{stamp}.json").write_text(json.dumps(results))
+    brought = bring([folder], tmp_path / "runs")
+    assert accounted(brought, [folder]) == set()
+    assert problems(brought) == []
+    (run,) = brought.runs
+    assert (run.spec.scenario, run.spec.adapter.max_train_instances) == (
+        "arc:challenge",
+        25,
+    )
+    assert (run.spec.model.name, run.spec.model.revision) == ("org/m-7b", "abc")
+    assert run.provenance.source_at == 1689780330.0
+    assert [i.gold for i in brought.archive.instances(run.run_id)] == [("a",), ("b",)]
+    replies = list(brought.archive.replies(run.run_id))
+    assert [r.completion.logprob for r in replies] == [-0.5, -1.5, -0.5, -1.5]
+    assert all(r.request.truncated for r in replies)
+    (made,) = brought.report.made
+    assert (made.equal, made.different) == (1, ())

@@ -72,7 +72,8 @@ def _old(found: dict[str, Any], place: Place) -> Detail:
     said = {name: literal(value) for name, value in found.items()}
     for name in LISTS:
         value = said.get(name)
-        said[name] = value if isinstance(value, list) else []
+        if not isinstance(value, list):
+            said[name] = [] if value in (None, "", "None") else [value]
     predictions = said["predictions"]
     choices, golds = said["choices"], said["gold"]
     index = said["gold_index"]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from helmsite.importers import values
 from helmsite.importers.table.mapping import Measure
 from helmsite.importers.table.plan import at
+from helmsite.importers.table.results import SPREAD
 from helmsite.schema import (
     CORRECT_TAG,
     AdapterSpec,
@@ -140,7 +141,7 @@ class Reader:
             measure = plan.mapping.metrics.get(metric, PLAIN)
             figure = cells.figure(at(row, column), place.inside(column), measure)
             if figure.spread is not None:
-                details = details | {"±": figure.spread}
+                details = details | {SPREAD: figure.spread}
             yield Score(
                 instance.instance_id,
                 metric,

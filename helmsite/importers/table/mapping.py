@@ -74,8 +74,9 @@ Columns = tuple[str, ...] | dict[str, str] | Literal["*"]
 class Measure(Record, frozen=True):
     """What there is to know of a metric.
 
-    `percent` divides values, errors and interval by 100, `add` is added first, `values`
-    says which number a text stands for. `stderr`, `ci_low`, `ci_high` and `n` name the
+    `percent` divides values, errors and interval by 100 (None: if it is a share by its
+    name and most values are above 1), `add` is added first, `values` says which number a
+    text stands for. `stderr`, `ci_low`, `ci_high` and `n` name the
     columns that belong to the metric's own column.
     """
 
@@ -84,7 +85,7 @@ class Measure(Record, frozen=True):
     family: str = ""
     higher_is_better: bool | None = None
     unit: str = ""
-    percent: bool = False
+    percent: bool | None = None
     add: float = 0.0
     values: dict[str, float] = {}
     stderr: str = ""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from helmsite.schema import MetricFacts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from helmsite.importers.table.mapping import Measure
 
@@ -41,6 +41,10 @@ _SORTS = (
 )
 _KNOWN = [(f, up, re.compile(f"(?:{pattern})$")) for f, up, pattern in _SORTS]
 
+_SHARE = re.compile(
+    r"(?:\w+_)?(?:acc|accuracy|(?:exact_|extractive_)?match|em|f1|win_?rate|recall|precision)$"
+    r"|acc_norm$|f1_(?:macro|micro|weighted)$|(?:\w+_)?pass_(?:at_)?\d+$|(?:is_)?correct$|pass_rate$"
+)
 LONGEST = 100
 Format = Literal["share", "number", "integer", "seconds", "bits"]
 
@@ -55,8 +59,26 @@ def is_metric(name: str) -> bool:
     return any(known.match(word(name)) for _, _, known in _KNOWN)
 
 
+def in_percent(name: str, said: Measure | None, values: Sequence[float]) -> bool:
+    """Return whether values of a share are percentages: most but zeros are above 1.
+
+    Never where the mapping says something of the kind, or a value is not from 0 to 100.
+    """
+    if said and (said.percent is not None or said.add or said.values):
+        return False
+    if not _SHARE.match(word(name)):
+        return False
+    above, some = sum(v > 1 for v in values), sum(v != 0 for v in values)
+    return 2 * above > some and all(0 <= v <= 100 for v in values)
+
+
 def facts(
-    name: str, said: Measure | None, values: Iterable[float], source: str = ""
+    name: str,
+    said: Measure | None,
+    values: Iterable[float],
+    source: str = "",
+    *,
+    percent: bool = False,
 ) -> MetricFacts:
     """Return a metric's facts: what the user says, else what its name tells.
 
@@ -65,6 +87,7 @@ def facts(
         said: what the mapping says of it.
         values: all its values, which show whether it is a share.
         source: which tool or table it is from.
+        percent: whether the source has percentages, and these are shares.
     """
     family, higher = _known(name)
     if said and said.higher_is_better is not None:
@@ -74,10 +97,11 @@ def facts(
         family = said.family
     title = (said.title if said else "") or name
     told = said.description if said else ""
+    here = " in percent, here as a share" if percent else ""
     return MetricFacts(
         name=name,
         title=title,
-        description=told or f"{title}, as the source reports it.",
+        description=told or f"{title}, as the source reports it{here}.",
         family=family,
         higher_is_better=higher,
         unit=said.unit if said else "",

@@ -10,20 +10,22 @@ from helmsite.errors import SourceError
 from helmsite.importers import naming, values
 from helmsite.importers.found import Aggregates
 from helmsite.importers.table.mapping import Measure
-from helmsite.importers.table.metrics import facts
+from helmsite.importers.table.metrics import facts, in_percent
 from helmsite.importers.table.plan import at
 from helmsite.schema import PublishedStat, ScenarioFacts, Stat
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from helmsite.importers.table.cells import Cells, Figure
     from helmsite.importers.table.files import Rows
     from helmsite.importers.table.plan import Cell, Plan
     from helmsite.importers.table.troubles import Troubles
     from helmsite.importers.values import Place
+    from helmsite.schema import Score
 
 PLAIN = Measure()
+SPREAD = "±"
 SHOTS = "num_fewshot"
 AXES = {"models": "model", "scenarios": "scenario", "scores": "metric"}
 
@@ -65,18 +67,27 @@ class Results:
 
     def _together(self, suite: str, results: list[PublishedStat]) -> Aggregates:
         mapping = self._plan.mapping
-        found: dict[str, list[float]] = {}
-        for each in results:
-            inside = found.setdefault(each.stat.metric, [])
-            if each.stat.value is not None:
-                inside.append(each.stat.value)
+        found = numbers(each.stat for each in results)
+        shares = {
+            name
+            for name, several in found.items()
+            if in_percent(name, mapping.metrics.get(name), several)
+        }
+        if shares:
+            results = [
+                structs.replace(each, stat=_share(each.stat))
+                if each.stat.metric in shares
+                else each
+                for each in results
+            ]
+            found = numbers(each.stat for each in results)
         scenarios = dict.fromkeys(each.scenario for each in results)
         models = dict.fromkeys(each.model for each in results)
         return Aggregates(
             results=results,
             scenarios=tuple(scenario(name, mapping.groups) for name in scenarios),
             metrics=tuple(
-                facts(name, mapping.metrics.get(name), several)
+                facts(name, mapping.metrics.get(name), several, percent=name in shares)
                 for name, several in found.items()
             ),
             cards=tuple(map(naming.card, models)),
@@ -140,7 +151,7 @@ class Results:
     def _details(self, row: dict[str, Any], figure: Figure) -> dict[str, Any]:
         """Return what else a row says."""
         found: dict[str, Any] = values.plain(self._plan.rest(row))
-        return found if figure.spread is None else found | {"±": figure.spread}
+        return found if figure.spread is None else found | {SPREAD: figure.spread}
 
     def _set(self, row: dict[str, Any], place: Place) -> dict[str, Any]:
         """Return a row's settings; equal ones are one object."""
@@ -178,6 +189,27 @@ class Results:
             listed = ", ".join(columns)
             why += f"; if they differ in {listed}, name that under `settings`"
         raise place.error(why)
+
+
+def numbers(judged: Iterable[Stat] | Iterable[Score]) -> dict[str, list[float]]:
+    """Return the values of each metric."""
+    found: dict[str, list[float]] = {}
+    for each in judged:
+        inside = found.setdefault(each.metric, [])
+        if each.value is not None:
+            inside.append(each.value)
+    return found
+
+
+def _share(stat: Stat) -> Stat:
+    """Return a value in percent as a share."""
+    sides = ("value", "stderr", "ci_low", "ci_high")
+    there = {name: getattr(stat, name) for name in sides}
+    details = dict(stat.details)
+    if SPREAD in details:
+        details[SPREAD] /= 100
+    shares = {name: each / 100 for name, each in there.items() if each is not None}
+    return structs.replace(stat, details=details, **shares)
 
 
 def scenario(name: str, groups: dict[str, tuple[str, ...]]) -> ScenarioFacts:

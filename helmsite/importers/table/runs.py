@@ -10,9 +10,9 @@ from helmsite.errors import SourceError
 from helmsite.importers import naming, values
 from helmsite.importers.found import Imported
 from helmsite.importers.table.instances import ADAPTER, Reader
-from helmsite.importers.table.metrics import facts
+from helmsite.importers.table.metrics import facts, in_percent
 from helmsite.importers.table.plan import at
-from helmsite.importers.table.results import SHOTS, scenario
+from helmsite.importers.table.results import SHOTS, numbers, scenario
 from helmsite.importers.values import Place
 from helmsite.schema import Instance, ModelIdentity, Reply, RunSpec, Score
 
@@ -144,15 +144,19 @@ class _Run:
             self._replies.setdefault((*where, trial), reply)
         self._scores += scores
 
-    def made(self, plan: Plan, key: Key, name: str) -> Imported:
+    def made(self, plan: Plan, key: Key, origin: str) -> Imported:
         """Return the run."""
         mapping = plan.mapping
         scores = self._judged()
-        found: dict[str, list[float]] = {}
-        for each in scores:
-            inside = found.setdefault(each.metric, [])
-            if each.value is not None:
-                inside.append(each.value)
+        found = numbers(scores)
+        shares = {
+            name
+            for name, several in found.items()
+            if in_percent(name, mapping.metrics.get(name), several)
+        }
+        if shares:
+            scores = [_share(s) if s.metric in shares else s for s in scores]
+            found = numbers(scores)
         adapter = msgspec.structs.replace(
             ADAPTER,
             method="generation" if self._answered() else "",
@@ -162,7 +166,7 @@ class _Run:
             key.model, revision=key.revision, quantisation=key.quantisation
         )
         return Imported(
-            key=name,
+            key=origin,
             spec=RunSpec(
                 key.scenario,
                 identity,
@@ -175,8 +179,8 @@ class _Run:
             replies=list(self._replies.values()),
             scores=scores,
             metrics=tuple(
-                facts(metric, mapping.metrics.get(metric), several)
-                for metric, several in found.items()
+                facts(name, mapping.metrics.get(name), several, percent=name in shares)
+                for name, several in found.items()
             ),
             compute=mapping.compute or self._computable(scores),
             suite=key.suite,
@@ -248,6 +252,12 @@ class _Names:
             name = f"{own}#{self._used[own, change]}"
         self._used[name, change] = 1
         return name
+
+
+def _share(score: Score) -> Score:
+    """Return a score in percent as a share."""
+    value = None if score.value is None else score.value / 100
+    return msgspec.structs.replace(score, value=value)
 
 
 def _renamed(
