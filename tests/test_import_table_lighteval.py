@@ -392,7 +392,7 @@ def test_the_oldest_layout_of_lists_and_objects(tmp_path: Path) -> None:
         25,
     )
     assert (run.spec.model.name, run.spec.model.revision) == ("org/m-7b", "abc")
-    assert run.provenance.source_at == 1689780330.0
+    assert run.provenance.source_at == 1689780330.123456
     assert [i.gold for i in brought.archive.instances(run.run_id)] == [("a",), ("b",)]
     replies = list(brought.archive.replies(run.run_id))
     assert [r.completion.logprob for r in replies] == [-0.5, -1.5, -0.5, -1.5]
