@@ -252,7 +252,7 @@ def test_nothing_of_a_row_is_lost(brought: Brought, shared: Path) -> None:
         prompts = {r.request.prompt for r in brought.archive.replies(run.run_id)}
         for line in path.read_text().splitlines():
             row = json.loads(line)
-            for name in ("doc_hash", "prompt_hash", "target_hash"):
+            for name in ("prompt_hash", "target_hash"):
                 del row[name]
             if len(run.metrics) and "perplexity" in row:
                 del row["perplexity"]

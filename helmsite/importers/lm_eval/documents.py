@@ -215,9 +215,14 @@ class Documents:
     def _keep_hashes(
         document: _Document, kept: str, row: Row, held: tuple[str, ...]
     ) -> None:
-        """Keep hashes that do not hold; the others can be computed at any time."""
+        """Keep hashes that cannot be computed from what is kept of a row.
+
+        Those are the ones that do not hold, and the document's: its fields come back sorted.
+        """
+        known = {n for n in held if n != "doc_hash"}
         said = {n: plain(row.get(n)) for n in checks.HASHES if n in row}
-        wrong = {n: value for n, value in said.items() if n not in held}
+        wrong = {n: value for n, value in said.items() if n not in known}
+        wrong = {n: v for n, v in wrong.items() if document.extra.get(n) != v}
         if wrong and not document.filters:
             document.extra |= wrong
         elif wrong:
