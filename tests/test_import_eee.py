@@ -526,6 +526,23 @@ def test_uncertainty_levels_and_unbounded_scores(place: Path, tmp_path: Path) ->
     assert batch.suite == "imported"
 
 
+def test_results_of_one_name_are_told_apart(place: Path, tmp_path: Path) -> None:
+    config = {"metric_name": "accuracy"}
+    results = [
+        result("", 0.5, config=config),
+        result("", 0.5, config=config),  # the same again
+        result("", 0.25, config=config),
+        result("hard.accuracy", 0.75, config=config),
+    ]
+    brought = bring([write(tmp_path / "in", evaluation(results))], place)
+    cells = published(brought.archive)
+    assert {(c.stat.scorer, c.stat.value) for c in cells} == {
+        ("", 0.5),
+        ("#3", 0.25),
+        ("hard.accuracy", 0.75),
+    }
+
+
 def test_leaderboards_keep_their_name(place: Path, tmp_path: Path) -> None:
     source = {
         "source_name": "A board",
@@ -742,6 +759,42 @@ def test_a_datastore_listing_and_schemas_are_left_out(
     brought = bring([folder], place)
     assert set(brought.report.notes.skipped) == {"aggregate.jsonl", "eval.schema.json"}
     assert "no importer" not in str(brought.report.notes.skipped)
+
+
+TURNS = [
+    {"turn_idx": 0, "role": "user", "content": "What is there?"},
+    {
+        "turn_idx": 1,
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "c1", "name": "bash", "arguments": {"cmd": "ls"}}],
+    },
+    {"turn_idx": 2, "role": "tool", "content": "a.txt", "tool_call_id": ["c1"]},
+    {"turn_idx": 3, "role": "assistant", "content": "a.txt", "reasoning_trace": "so"},
+]
+
+
+@settings(
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(data=st.data())
+def test_conversations_gone_wrong_end_in_a_message_or_an_import(
+    data: st.DataObject, tmp_path: Path
+) -> None:
+    shutil.rmtree(tmp_path, ignore_errors=True)
+    rows = [
+        sample("a", interaction_type="agentic", output=None, messages=TURNS),
+        sample("b", 0.0, metadata={"epoch": "2", "attributes": '{"a": ["b"]}'}),
+    ]
+    folder = write(tmp_path / "in", evaluation(), rows)
+    file = next(folder.rglob("*.jsonl"))
+    file.write_bytes(data.draw(mutants(file.read_bytes())))
+    brought = bring([folder], tmp_path / "runs")
+    assert accounted(brought, [folder]) == set()
+    assert not list(brought.archive.check())
 
 
 SMALL = {

@@ -62,6 +62,11 @@ class Result:
     source: dict[str, Any] = field(default_factory=dict)
 
     @property
+    def key(self) -> tuple[str, Measure]:
+        """What tells it apart from the others of its file."""
+        return self.scenario.name, self.measure
+
+    @property
     def measure(self) -> Measure:
         """Which value it is."""
         return Measure(*(getattr(self.stat, name) for name in Measure._fields))
@@ -75,8 +80,7 @@ def results(row: Row, header: Header, notes: Notes) -> list[Result]:
     Raises:
         SourceError: there is no list of results.
     """
-    found: list[Result] = []
-    there: set[tuple[str, Measure]] = set()
+    there: dict[tuple[str, Measure], Result] = {}
     place = row.at("evaluation_results")
     for n, each in enumerate(row.items("evaluation_results")):
         try:
@@ -84,16 +88,15 @@ def results(row: Row, header: Header, notes: Notes) -> list[Result]:
         except SourceError as error:
             notes.problem(error)
             continue
-        if made in found:
+        first = there.get(made.key)
+        if first == made:
             continue
-        if (made.scenario.name, made.measure) in there:
-            ends = (made.id, f"#{n + 1}") if made.id else (f"#{n + 1}",)
-            for scorer in ends:
-                made.stat = structs.replace(made.stat, scorer=scorer)
-                if (made.scenario.name, made.measure) not in there:
-                    break
-        there.add((made.scenario.name, made.measure))
-        found.append(made)
+        if first is not None:
+            made.stat = structs.replace(made.stat, scorer=made.id or f"#{n + 1}")
+        if made.key in there:
+            made.stat = structs.replace(made.stat, scorer=f"#{n + 1}")
+        there[made.key] = made
+    found = list(there.values())
     if header.tool == "helm" and {r.stat.perturbation for r in found} <= {"", *WORST}:
         for each in found:
             each.stat = _honest(each.stat)
