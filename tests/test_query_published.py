@@ -204,14 +204,17 @@ def test_shares_do_not_leave_their_range_and_others_do(archive: Archive) -> None
         given("boolq", "a", 0.999, stderr=0.01),
         given("boolq", "a", 0.999, metric="loss", stderr=0.01),
         given("piqa", "a", 0.5, ci_low=0.1, ci_high=0.6, stderr=0.01),
+        given("piqa", "b", None, stderr=0.01, missing="nan"),
     ]
     archive.write_published("s", "b", rows, FACTS)
     with results(archive) as found:
         cells = found.scenario("boolq").rows[0].cells
-        piqa = found.scenario("piqa").rows[0].cells[0]
+        piqa, none = (r.cells[0] for r in found.scenario("piqa").rows)
     assert cells[0].ci_high == 1.0
     assert cells[1].ci_high == pytest.approx(1.0186, abs=1e-4)
     assert (piqa.ci_low, piqa.ci_high) == (0.1, 0.6)  # the source's own word
+    assert (none.value, none.ci_low, none.ci_high) == (None, None, None)
+    assert none.missing == "not measurable"
 
 
 def test_a_run_goes_before_what_a_source_says(archive: Archive) -> None:

@@ -10,10 +10,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helmsite.archive import Archive, BatchFacts
+from helmsite.cli import main
 from helmsite.config import GroupConfig, SiteConfig, load_project
 from helmsite.errors import ConfigError
 from helmsite.query import Results
@@ -499,3 +501,16 @@ def test_a_model_without_most_values_leaves_the_others_their_plot() -> None:
     assert places == [0, 1, 2]
     assert sizes._block(columns, rows[:2]) == ([], [])
     assert sizes._block([], []) == ([], [])
+
+
+def test_lines_of_one_model_are_told_apart_in_the_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "runs")
+    (tmp_path / "helmsite.toml").write_text('[site]\nrows = "revision"\n')
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    done = CliRunner().invoke(main, ["aggregate"], catch_exceptions=False)
+    assert done.exit_code == 0
+    for step in STEPS:
+        assert f"oak-410m, step{step}" in " ".join(done.output.split())

@@ -61,8 +61,9 @@ def _table(title: str, board: Leaderboard) -> Table:
     for row in board.rows:
         rate = "·" if row.win_rate is None else f"{row.win_rate:.3f}"
         rate += "" if row.coverage == 1 else f"\n{row.coverage:.0%} covered"
+        name = ", ".join(filter(None, (row.card.title or row.card.name, row.variant)))
         table.add_row(
-            escape(visible(row.card.title or row.card.name)),
+            escape(visible(name)),
             rate,
             *map(_cell, row.cells),
         )

@@ -18,11 +18,11 @@ SELECT
     metric, scorer, split, sub_split, perturbation, computed_on, value, stderr,
     CASE
         WHEN ci_low IS NOT NULL AND ci_high IS NOT NULL THEN ci_low
-        WHEN reach > 0 THEN least(value, greatest(value - reach, least))
+        WHEN reach > 0 AND value IS NOT NULL THEN least(value, greatest(value - reach, least))
     END,
     CASE
         WHEN ci_low IS NOT NULL AND ci_high IS NOT NULL THEN ci_high
-        WHEN reach > 0 THEN greatest(value, least(value + reach, most))
+        WHEN reach > 0 AND value IS NOT NULL THEN greatest(value, least(value + reach, most))
     END,
     n_scored, n_asked, missing, details
 FROM reached

@@ -88,7 +88,11 @@ class BoardPages:
         heading = title if shown.family == "accuracy" else f"{title}: {family}"
         if number > 1:
             heading += f", columns {_numbers(part)}"
-        plot, about = sizes.of_board(shown, self._frames, path)
+        plot, about = (
+            sizes.of_board(shown, self._frames, path)
+            if number == 1
+            else (Markup(""), "")
+        )
         return BoardPage(
             frame=self._frames.frame(path, heading, "Leaderboard"),
             sentence=sentences.board(shown),
@@ -113,8 +117,8 @@ class BoardPages:
             board=board,
             win_rule=WIN_RULE,
             parts=tuple(self._links(root, number)) if len(self._parts) > 1 else (),
-            sizes=plot if number == 1 else Markup(""),
-            over=about if number == 1 else "",
+            sizes=plot,
+            over=about,
         )
 
     def _board(self, part: range, path: str, caption: str = "") -> Board:
