@@ -409,6 +409,51 @@ def test_messages_of_chat_endpoints(tmp_path: Path) -> None:
     assert reply.request.prompt_kind == "absent"
 
 
+def test_fields_that_group_documents_are_attributes(tmp_path: Path) -> None:
+    rows = [question(n, [-3.0, -1.0 - n % 2 * 4, -2.0]) for n in range(6)]
+    for n, row in enumerate(rows):
+        row["doc"] |= {"subject": "ab"[n % 2], "level": n, "category": "same"}
+    brought = bring([write(tmp_path / "out", rows)], tmp_path / "runs")
+    run = one(brought)
+    found = brought.archive.instances(run.run_id)
+    assert [i.attributes for i in found[:2]] == [
+        {"subject": ("a",)},
+        {"subject": ("b",)},
+    ]
+    stats = brought.archive.stats(run.run_id)
+    assert {s.sub_split: s.value for s in stats if s.trial == -1} == {
+        "": 0.5,
+        "subject=a": 1.0,
+        "subject=b": 0.0,
+    }
+
+
+def test_tasks_inside_groups_may_have_colons(tmp_path: Path) -> None:
+    folder, task = write(tmp_path / "out"), "my_group::is_it"
+    text = (folder / f"results_{STAMP}.json").read_text()
+    (folder / f"results_{STAMP}.json").write_text(text.replace("is_it", task))
+    samples = folder / f"samples_is_it_{STAMP}.jsonl"
+    samples.rename(folder / f"samples_{task}_{STAMP}.jsonl")
+    brought = bring([folder], tmp_path / "runs")
+    assert one(brought).spec.scenario == task
+    assert brought.report.made[0].equal == 1
+
+
+def test_what_only_a_later_filter_says_is_kept(tmp_path: Path) -> None:
+    """A draft of 0.5 adds scores_per_repeat to rows."""
+    rows = [
+        {**row, "filter": kept, "scores_per_repeat": {"exact_match": [value]}}
+        for kept, value in (("first", 1.0), ("second", 0.0))
+        for row in _generated(2)
+    ]
+    brought = bring(
+        [write(tmp_path / "out", rows, results(questions()))], tmp_path / "runs"
+    )
+    extra = brought.archive.instances(one(brought).run_id)[1].extra
+    assert extra["scores_per_repeat"] == {"exact_match": [1.0]}
+    assert extra["by_filter"]["second"]["scores_per_repeat"] == {"exact_match": [0.0]}
+
+
 # ---- Groups
 
 
