@@ -504,6 +504,22 @@ def test_a_reported_number_beside_a_computed_one(tmp_path: Path, shared: Path) -
     assert ids == ["exact_match:test", "exact_match:test:scorer=as reported"]
 
 
+def test_texts_of_which_a_part_was_asked_are_no_prompts(tmp_path: Path) -> None:
+    run = one_run()
+    decoding = run.manifest.spec.adapter.decoding
+    source = structs.replace(run.manifest.provenance, source_tool="helm")
+    run.replies[:] = [
+        Reply(Request(name, f"{name} + 1 =", decoding, score_start=0), Completion())
+        for name in "ab"
+    ]
+    made = structs.replace(run.manifest, provenance=source)
+    _, out = sent(tmp_path, run._replace(manifest=made))
+    assert "formatted" not in lines(out)[0]["input"]
+    back = bring([out], tmp_path / "again/runs")
+    kinds = {r.request.prompt_kind for r in back.archive.replies(back.runs[0].run_id)}
+    assert kinds == {"absent"}
+
+
 def test_samples_without_any_score_are_kept(tmp_path: Path, shared: Path) -> None:
     run = one_run()
     run.scores[:] = [Score("a", "exact_match", None, missing="unparsed")]

@@ -31,7 +31,10 @@ if TYPE_CHECKING:
     from helmsite.schema.records import Missing
 
 PROMPTS = {"helm", "lm_eval"}
-"""Tools of which conversions put the whole prompt where the question belongs."""
+"""Tools of which conversions put the whole prompt where the question belongs.
+
+Exports of helmsite, which name the trial, do not.
+"""
 _Key = tuple[str, str, int, int, int]
 
 
@@ -215,7 +218,8 @@ class Samples:
         line = sample.takes[trial].line
         sent, transcript, last, thought = conversation(line)
         prompt = line.formatted
-        if not prompt and not sent and self._tool in PROMPTS:
+        is_prompt = self._tool in PROMPTS and "trial" not in line.metadata
+        if is_prompt and not prompt and not sent:
             prompt = line.raw
         request = Request(
             identifier,
