@@ -6,13 +6,14 @@ import json
 import shutil
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
 from helmsite.schema import CORRECT_TAG
 from tests.importing import accounted, bring
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from helmsite.schema import Manifest, PublishedStat
@@ -155,6 +156,40 @@ def test_items_come_back_whole(brought: Brought, samples: Path) -> None:
         assert reply.request.num_train_instances == 2
         assert reply.completion.text == item["output"]
         assert reply.completion.usage.prompt_tokens == item["input_len"]
+
+
+def said(value: Any) -> Iterator[Any]:
+    """Every text and number in a value."""
+    if isinstance(value, dict):
+        for each in value.values():
+            yield from said(each)
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            yield from said(each)
+    elif isinstance(value, (str, int, float)) and value != "":
+        yield value
+
+
+def test_everything_that_a_result_says_is_in_the_archive(
+    brought: Brought, samples: Path
+) -> None:
+    """But for the folder of the results and averages, which are aggregates."""
+    count = 0
+    for manifest in brought.runs:
+        parts = [
+            brought.archive.instances(manifest.run_id),
+            list(brought.archive.replies(manifest.run_id)),
+            brought.archive.scores(manifest.run_id),
+            brought.archive.stats(manifest.run_id),
+            manifest,
+        ]
+        there = set(said(msgspec.to_builtins(parts)))
+        for name in manifest.provenance.source_files:
+            whole = json.loads((samples / name).read_text())
+            for each in said(whole):
+                assert each in there, (name, each)
+                count += 1
+    assert count > 6_000
 
 
 def test_length_shots_and_category_are_told(brought: Brought) -> None:

@@ -512,6 +512,12 @@ def test_a_header_that_is_too_deep_is_told_of(tmp_path: Path, name: str) -> None
     assert problem.why == "its lists or objects lie in each other too deep"
 
 
+def test_metadata_that_is_no_object_is_kept(tmp_path: Path) -> None:
+    brought = imported(tmp_path / "logs", log([sample("a", metadata=3)]))
+    (instance,) = brought.archive.instances(only(brought).run_id)
+    assert instance.extra == {"metadata": 3}
+
+
 def members(whole: dict[str, Any]) -> dict[str, bytes]:
     """The members of a log of two samples, as bytes."""
     head = {k: v for k, v in whole.items() if k != "samples"}

@@ -219,7 +219,7 @@ class Reader:
         said: dict[str, dict[str, str]] = defaultdict(dict)
         for name, instance in self.instances.items():
             metadata = instance.extra.get("metadata")
-            for key, value in (metadata or {}).items():
+            for key, value in metadata.items() if isinstance(metadata, dict) else ():
                 text = str(value).lower() if isinstance(value, bool) else value
                 if isinstance(text, str) and 0 < len(text) <= spec.SHORT:
                     said[key][name] = text
