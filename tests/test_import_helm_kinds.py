@@ -10,7 +10,7 @@ import pytest
 
 from helmsite.schema import TopLogprob
 from tests import helm_folders as helm
-from tests.importing import Brought, bring
+from tests.importing import Brought, accounted, bring
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -616,3 +616,78 @@ def test_several_requests_of_an_instance_weigh_as_in_helm(tmp_path: Path) -> Non
     brought = taken(folder)
     assert brought.report.made[0].equal == 1
     assert not brought.report.made[0].different
+
+
+def test_names_and_cards_from_files_of_a_whole_suite(tmp_path: Path) -> None:
+    """A schema in YAML, model metadata, all run specs, caches: each has its use or reason."""
+    suite = tmp_path / "benchmark_output" / "runs" / "v1"
+    folder = helm.write(
+        suite / "boolq:model=org_model",
+        [helm.state(QUESTION, WIN)],
+        scores=[helm.judged("id7", helm.stat("exact_match", 1))],
+        stats=[helm.stat("exact_match", 1)],
+    )
+    spec = json.loads((folder / "run_spec.json").read_text(encoding="utf-8"))
+    (folder / "run_spec.json").unlink()
+    spec["groups"] = ["boolq", "more"]
+    (suite / "run_specs.json").write_text(json.dumps([spec]), encoding="utf-8")
+    (suite / "eval_cache").mkdir()
+    (suite / "eval_cache" / "x.json").write_text("{}", encoding="utf-8")
+    data = tmp_path / "benchmark_output" / "scenarios" / "boolq" / "dev.jsonl"
+    data.parent.mkdir(parents=True)
+    data.write_text("{}\n", encoding="utf-8")
+    (tmp_path / "schema_own.yaml").write_text(
+        "metric_groups: []\n"
+        "run_groups:\n"
+        "  - {name: boolq, display_name: BoolQ, description: Questions.,\n"
+        "     environment: {main_name: exact_match, main_split: test}}\n"
+        "metrics: [{name: my_metric, display_name: Mine, lower_is_better: true}]\n",
+        encoding="utf-8",
+    )
+    (tmp_path / "model_metadata.yaml").write_text(
+        "models:\n"
+        "  - {name: org/model, display_name: Model 7B, creator_organization_name: Org,\n"
+        "     access: limited, num_parameters: 7000000000, release_date: 2024-05-01}\n",
+        encoding="utf-8",
+    )
+    brought = taken(tmp_path)
+    assert not accounted(brought, [tmp_path])
+    (run,) = brought.runs
+    assert run.scenario.groups == ("boolq", "more")
+    assert (run.scenario.title, run.scenario.description) == ("BoolQ", "Questions.")
+    assert (run.card.title, run.card.creator) == ("Model 7B", "Org")
+    assert (run.card.access, run.card.num_parameters) == ("limited", 7 * 10**9)
+    assert run.card.release_date == "2024-05-01"
+    reasons = {
+        name.rpartition("/")[2]: w for name, w in brought.report.notes.skipped.items()
+    }
+    assert "cache" in reasons["x.json"]
+    assert "data" in reasons["dev.jsonl"]
+    assert "taken along" in reasons["schema_own.yaml"]
+
+
+def test_metrics_that_mean_something_else_here_stay_as_reported(tmp_path: Path) -> None:
+    """A classification with labels of its own; one that helmsite does not know."""
+    spec = {
+        "metric_specs": [
+            {
+                "class_name": "helm.ClassificationMetric",
+                "args": {"labels": ["yes", "no"]},
+            }
+        ]
+    }
+    stats = [helm.stat("classification_macro_f1", 0.5), helm.stat("my_metric", 0.25)]
+    folder = helm.write(
+        tmp_path / "x:model=org_model",
+        [helm.state(QUESTION, WIN)],
+        stats=stats,
+        spec=spec,
+    )
+    run, _, _, aggregates = one(taken(folder))
+    found = {(s.metric, s.origin): s.value for s in aggregates if s.trial == -1}
+    assert found["classification_macro_f1", "reported"] == 0.5
+    assert found["my_metric", "reported"] == 0.25
+    assert ("classification_macro_f1", "computed") not in found
+    facts = {m.name: m for m in run.metrics}
+    assert facts["my_metric"].family == "other"
+    assert facts["my_metric"].higher_is_better is None
