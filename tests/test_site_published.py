@@ -514,3 +514,21 @@ def test_lines_of_one_model_are_told_apart_in_the_terminal(
     assert done.exit_code == 0
     for step in STEPS:
         assert f"oak-410m, step{step}" in " ".join(done.output.split())
+
+
+def test_what_cells_mean_is_kept_when_more_files_come(
+    shared: Path, tmp_path: Path
+) -> None:
+    samples = shared / "samples" / "pythia"
+    bring([samples / "opt"], tmp_path / "runs")
+    first = bring([samples / "bloom"], tmp_path / "runs").archive
+    again = bring([samples / "opt", samples / "bloom"], tmp_path / "runs")
+    assert again.report.cells == {}
+    (batch,) = first.batches()
+    facts = first.published_facts(batch)
+    assert {c.name.partition("/")[0] for c in facts.cards} == {"facebook", "bigscience"}
+    assert len(facts.scenarios) == 65
+    assert facts.tool == "lm-evaluation-harness"
+    with Results(first, SiteConfig(), None) as results:
+        assert len(results.sources()) == 8 + 5
+        assert all(m.card.num_parameters for m in results.models())
