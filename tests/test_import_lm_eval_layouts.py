@@ -109,6 +109,31 @@ def test_runs_in_one_folder_are_told_apart_by_their_stamp(tmp_path: Path) -> Non
     }
 
 
+def test_samples_that_were_moved_are_found_by_their_stamp(tmp_path: Path) -> None:
+    folder = write(tmp_path / "out")
+    name = f"samples_is_it_{STAMP}.jsonl"
+    (tmp_path / "out" / "details").mkdir()
+    (folder / name).rename(folder / "details" / name)
+    brought = bring([folder], tmp_path / "runs")
+    assert one(brought).spec.model.name == "org/thing-7b"
+    assert brought.report.made[0].equal == 1
+
+
+def test_calls_without_a_stamp_are_told_apart_by_their_time(tmp_path: Path) -> None:
+    for place, when in (("a", 1700000000.25), ("b", 1700000100.5)):
+        rows = old(questions())
+        folder = tmp_path / "out" / place
+        folder.mkdir(parents=True)
+        said = results(rows, date=when)
+        (folder / "results.json").write_text(json.dumps(said))
+        (folder / "pretrained__x_is_it.jsonl").write_text(json.dumps(rows))
+    brought = bring([tmp_path / "out"], tmp_path / "runs")
+    assert {r.origin for r in brought.runs} == {
+        "lm_eval:org/thing-7b/1700000000.25/is_it",
+        "lm_eval:org/thing-7b/1700000100.50/is_it",
+    }
+
+
 def test_results_without_samples_are_aggregates(tmp_path: Path) -> None:
     folder = write(tmp_path / "out")
     (folder / f"samples_is_it_{STAMP}.jsonl").unlink()

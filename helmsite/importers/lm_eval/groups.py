@@ -26,20 +26,23 @@ def mean_of(results: Results, group: str, value: Value) -> Mean | SourceError:
 
     The tasks' documents weigh it, or the tasks weigh the same (`weight_by_size: false`).
     """
-    parts: list[tuple[float, int]] = []
-    for task in results.leaves(group):
-        size = results.size(task)
-        for each in results.values(task):
-            if isinstance(each, SourceError) or each.value is None or not size:
-                continue
-            if (each.metric, each.filter) == (value.metric, value.filter):
-                parts.append((each.value, size))
-    total = sum(size for _, size in parts)
-    if not parts or value.value is None:
-        return Mean(_said(results, group, value) or total, None)
-    weighted = sum(v * n for v, n in parts) / total
-    plain = sum(v for v, _ in parts) / len(parts)
+    parts = [
+        (each.value, results.size(task))
+        for task in results.leaves(group)
+        for each in results.values(task)
+        if not isinstance(each, SourceError)
+        and each.value is not None
+        and (each.metric, each.filter) == (value.metric, value.filter)
+    ]
+    sizes = [size for _, size in parts if size]
+    total = sum(sizes)
     size = _said(results, group, value) or total
+    if not parts or value.value is None:
+        return Mean(size, None)
+    plain = sum(v for v, _ in parts) / len(parts)
+    if len(sizes) < len(parts):  # before 0.4.3 nobody says how many documents there are
+        return Mean(size, None)
+    weighted = sum(v * (n or 0) for v, n in parts) / total
     by_size, by_task = near(weighted, value.value), near(plain, value.value)
     if by_size or by_task:
         return Mean(size, None if by_size and by_task else by_size)

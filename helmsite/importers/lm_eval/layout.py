@@ -111,23 +111,29 @@ def _summary(tree: Tree, file: File) -> _Summary | None:
         return None
     results = Results(Row(value, Place(file.name)), file.name)
     model, _ = models.identity(results)
-    said = {
-        "revision": model.revision,
-        "num_fewshot": results.config.get("num_fewshot"),
-        "limit": results.config.get("limit"),
-    }
-    named = [f"{k}={v}" for k, v in said.items() if v not in (None, "")]
     names = [*results.tasks, *results.groups]
     when = results.row.get("date")
+    when = when if isinstance(when, float) and 0 < when < LATEST else 0.0
     return _Summary(
         file=file,
         stamp=stamp,
         model=model.name,
-        call=stamp or ",".join(named) or "-",
-        when=when if isinstance(when, float) and 0 < when < LATEST else file.changed,
+        call=stamp or (f"{when:.2f}" if when else _settings(results, model.revision)),
+        when=when or file.changed,
         tasks={task: results.size(task) for task in results.tasks},
         valued=tuple(name for name in names if _has_values(results, name)),
     )
+
+
+def _settings(results: Results, revision: str) -> str:
+    """Return what tells calls apart that say neither in name nor inside when they were."""
+    shots = sorted({str(s) for task in results.tasks if (s := results.shots(task))})
+    said = {
+        "revision": revision,
+        "num_fewshot": "+".join(shots) or "0",
+        "limit": results.config.get("limit"),
+    }
+    return ",".join(f"{k}={v}" for k, v in said.items() if v not in (None, ""))
 
 
 def _has_values(results: Results, name: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from helmsite.errors import SourceError
@@ -104,15 +105,18 @@ class Samples:
                 if isinstance(said, int):
                     yield said
             return
-        with self._path.open("rb") as file:
+        with suppress(OSError), self._path.open("rb") as file:
             for line in file:
                 if match := _NUMBER.match(line):
                     yield int(match[1])
 
 
 def _is_array(path: Path) -> bool:
-    with path.open("rb") as file:
-        head = file.read(4096)
+    try:
+        with path.open("rb") as file:
+            head = file.read(4096)
+    except OSError:  # read as lines, where it is told
+        return False
     return (
         head.replace(b"\x00", b"")
         .lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n")
