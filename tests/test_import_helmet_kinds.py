@@ -393,6 +393,20 @@ def test_columns_of_another_length_than_the_items_are_a_problem(tmp_path: Path) 
     assert brought.runs == ()
 
 
+@pytest.mark.parametrize(
+    ("data", "why"), [([], "it holds no items"), (None, "missing")]
+)
+def test_a_result_without_items_is_a_problem(
+    tmp_path: Path, data: list[Any] | None, why: str
+) -> None:
+    value = {k: v for k, v in whole([item("a")]).items() if k != "data"}
+    value |= {} if data is None else {"data": data}
+    brought = imported(tmp_path / "x", {f"{stem()}.json": value})
+    (problem,) = brought.report.notes.problems
+    assert (problem.field, problem.why) == ("data", why)
+    assert brought.runs == ()
+
+
 RICH = whole(
     [
         item("a", depth=0.5, ctxs=[{"text": "t"}], thoughts="t"),

@@ -14,6 +14,7 @@ from helmsite.errors import SourceError
 from helmsite.importers import naming, reading
 from helmsite.importers.found import Aggregates
 from helmsite.importers.helmet import names
+from helmsite.importers.helmet.files import without_items
 from helmsite.importers.helmet.rows import SPLIT
 from helmsite.importers.values import Place, Row
 from helmsite.schema import (
@@ -165,9 +166,10 @@ def _counted(result: dict[str, Path]) -> list[tuple[str, Part, str]]:
     dataset = _dataset(result)
     found = []
     try:
-        row = Row(reading.json_file(path), Place(str(path)))
-        if not path.name.endswith(names.SCORE):
-            row = row.row("averaged_metrics")
+        if path.name.endswith(names.SCORE):
+            row = Row(reading.json_file(path), Place(str(path)))
+        else:
+            row = without_items(path).row("averaged_metrics")
     except SourceError as error:
         return [
             (dataset, Part(f"{dataset} {m}", None, error.why), m)

@@ -29,10 +29,8 @@ SKIP = " <skip> "
 REPLY = ("output", "input_len", "output_len", "input_text")
 """The first of these begins what the model's side says; before it is the test item."""
 IDS = ("id", "qid", "sample_id", "index")
-DOCUMENTS = ("ctxs", "docs", "sources")
 JUDGE = "gpt-4o"
 JUDGED = "gpt-4-scores"
-MOST, SHOWN = 100_000, 200
 LENGTHS = ("input_len", "output_len")
 SKIPPED = "HELMET left this item out: the model gave no answer."
 
@@ -46,12 +44,11 @@ class Asking(NamedTuple):
 
 
 class Items(NamedTuple):
-    """The rows of a result, and how many items had documents that were cut."""
+    """The rows of a result, and how many items HELMET skipped, as far as that is known."""
 
     instances: list[Instance]
     replies: list[Reply]
     scores: list[Score]
-    cut: int
     skipped: int
 
 
@@ -70,19 +67,16 @@ def items(
     """
     keys = [_key(row) for row in rows]
     repeats = Counter(keys)
-    found = Items([], [], [], 0, 0)
+    found = Items([], [], [], 0)
     used: dict[str, int] = {}
-    cut = 0
     for n, (row, key) in enumerate(zip(rows, keys, strict=True)):
         name = _unique(row, key, used, again=repeats[key] > 1)
-        instance, was_cut = _instance(row, name, n)
-        cut += was_cut
-        found.instances.append(instance)
+        found.instances.append(_instance(row, name, n))
         found.replies.append(_reply(row, name, asking))
         found.scores.extend(_scores(row, name, n, values))
     _add_unjudged(found)
     skipped = _add_skipped(found, rows, keys, asking)
-    return found._replace(cut=cut, skipped=skipped)
+    return found._replace(skipped=skipped)
 
 
 def _key(row: Row) -> str:
@@ -121,7 +115,7 @@ def _split(row: Row) -> tuple[list[str], list[str]]:
     return names[:first], names[first:]
 
 
-def _instance(row: Row, name: str, position: int) -> tuple[Instance, bool]:
+def _instance(row: Row, name: str, position: int) -> Instance:
     own, _ = _split(row)
     texts = [row.get(k) for k in ("question", "text", "query")]
     asked = next((t for t in texts if isinstance(t, str) and t), "")
@@ -132,22 +126,15 @@ def _instance(row: Row, name: str, position: int) -> tuple[Instance, bool]:
         said = row.get(k)
         if (said if isinstance(said, list) else [said]) == references:
             extra.pop(k, None)
-    documents = {k: extra[k] for k in DOCUMENTS if k in extra}
-    cut = _length(documents) > MOST
-    if cut:
-        extra |= {k: _cut(v) for k, v in documents.items()}
     depth = row.get("depth")
-    return (
-        Instance(
-            name,
-            asked,
-            tuple(Reference(text, (CORRECT_TAG,)) for text in references),
-            position=position,
-            split=SPLIT,
-            attributes={} if depth is None else {"depth": (str(plain(depth)),)},
-            extra=extra,
-        ),
-        cut,
+    return Instance(
+        name,
+        asked,
+        tuple(Reference(text, (CORRECT_TAG,)) for text in references),
+        position=position,
+        split=SPLIT,
+        attributes={} if depth is None else {"depth": (str(plain(depth)),)},
+        extra=extra,
     )
 
 
@@ -160,24 +147,6 @@ def _flat(found: Any) -> Iterator[str]:
             yield from _flat(each)
     elif isinstance(found, (int, float)):
         yield str(plain(found))
-
-
-def _length(found: Any) -> int:
-    if isinstance(found, str):
-        return len(found)
-    inner = found.values() if isinstance(found, dict) else found
-    return sum(map(_length, inner)) if isinstance(found, (dict, list)) else 8
-
-
-def _cut(found: Any) -> Any:
-    """Return documents with the beginnings of their texts only."""
-    if isinstance(found, str) and len(found) > SHOWN:
-        return {"begins": found[:SHOWN], "characters": len(found)}
-    if isinstance(found, list):
-        return [_cut(each) for each in found]
-    if isinstance(found, dict):
-        return {k: _cut(v) for k, v in found.items()}
-    return found
 
 
 def _reply(row: Row, name: str, asking: Asking) -> Reply:

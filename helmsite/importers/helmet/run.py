@@ -12,6 +12,7 @@ from helmsite.importers import naming, reading, redact
 from helmsite.importers.found import Aggregates, Imported
 from helmsite.importers.helmet import names
 from helmsite.importers.helmet import stats as numbers
+from helmsite.importers.helmet.files import load
 from helmsite.importers.helmet.rows import JUDGED, SPLIT, Asking, Items, items
 from helmsite.importers.values import Place, Row, plain
 from helmsite.schema import (
@@ -47,6 +48,7 @@ class Reader:
         self, found: Found, files: dict[str, tuple[Path, str]], notes: Notes
     ) -> None:
         self.found, self.notes = found, notes
+        self.cut: dict[str, int] = {}
         self.whole = self._row(files, "result")
         self.judged = self._row(files, "judged")
         self.score = self._row(files, "score")
@@ -58,7 +60,10 @@ class Reader:
             return None
         path, _ = files[kind]
         try:
-            return Row(reading.json_file(path), Place(str(path)))
+            if kind == "score":
+                return Row(reading.json_file(path), Place(str(path)))
+            row, self.cut[kind] = load(path)
+            return row
         except SourceError as error:
             if len(files) == 1:
                 raise
@@ -77,6 +82,8 @@ class Reader:
         self.args = main.row("args")
         self.named = names.named(Path(main.place.file).name)
         rows = main.rows("data")
+        if not rows:
+            raise main.at("data").error("it holds no items")
         values = self._values(main, len(rows))
         adapter = self._adapter()
         decoding = structs.replace(
@@ -236,9 +243,10 @@ class Reader:
                 f"{len(rows)} of at most {size} items are there: HELMET leaves out items "
                 "without an answer, or its data had no more."
             )
-        if made.cut:
+        cut = self.cut.get("judged" if self.judged else "result", 0)
+        if cut:
             self.warnings.append(
-                f"Documents of {made.cut} items are kept with their beginnings only."
+                f"Documents of {cut} items are kept with their beginnings only."
             )
         if (
             self.judged is not None
