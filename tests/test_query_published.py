@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -531,3 +532,35 @@ def test_alternatives_are_not_made_of_shots_that_differ_by_scenario(
 def test_settings_are_told_in_words(settings: dict[str, object], label: str) -> None:
     names = ("revision", "num_fewshot", "limit", "dtype")
     assert variants.label(settings, names) == label
+
+
+def test_many_files_are_loaded_and_compared_in_seconds(
+    archive: Archive, tmp_path: Path
+) -> None:
+    scenarios = [f"task{n}" for n in range(65)]
+    rows = [
+        given(
+            scenario,
+            f"lab/m-{model}b",
+            (model * 31 + step * 7 + n) % 97 / 97,
+            stderr=0.01,
+            settings={"revision": f"step{step}000"},
+            file=f"{model}-{step}.json",
+        )
+        for model in range(10)
+        for step in range(30)
+        for n, scenario in enumerate(scenarios)
+    ]
+    facts = BatchFacts(
+        "", tuple(ScenarioFacts(n, main_metric="acc") for n in scenarios), (ACC,)
+    )
+    archive.write_published("s", "b", rows, facts)
+    start = time.process_time()
+    with results(archive, tmp_path / "cache.duckdb") as found:
+        shown = found.leaderboard("all")
+        assert (len(shown.rows), len(shown.columns)) == (10, 65)
+        assert {c.more_sources for r in shown.rows for c in r.cells} == {29}
+        assert len(found.model("lab/m-3b").variants) == 30
+    with results(archive, tmp_path / "cache.duckdb", rows="revision") as found:
+        assert len(found.leaderboard("all").rows) == 300
+    assert time.process_time() - start < 10  # a third of that on two busy cores
