@@ -1009,3 +1009,21 @@ def test_files_of_one_name_are_told_apart_by_what_they_are_about(
     again = bring(folder, tmp_path)
     assert [made.fate for made in again.report.made] == ["replaced"]
     assert len(again.runs) == 2
+
+
+def test_a_table_without_rows_is_told_as_such(tmp_path: Path) -> None:
+    file = written(tmp_path, "x.csv", "model,task,accuracy\n\n")
+    brought = bring(file, tmp_path)
+    assert brought.report.notes.skipped == {"x.csv": "a table without rows"}
+    table = pa.table(
+        {name: pa.array([], pa.string()) for name in ("model", "task", "acc")}
+    )
+    pq.write_table(table, tmp_path / "x.parquet")
+    brought = bring(tmp_path / "x.parquet", tmp_path)
+    assert brought.report.notes.skipped == {"x.parquet": "a table without rows"}
+
+
+def test_a_ready_mapping_that_is_named_must_fit(tmp_path: Path) -> None:
+    file = written(tmp_path, "x.csv", "generator,output,accuracy\na,b,1\n")
+    brought = bring(file, tmp_path, mappings.named("alpaca_eval_outputs"))
+    assert "there is no column 'instruction'" in brought.report.notes.skipped["x.csv"]

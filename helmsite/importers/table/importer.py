@@ -54,6 +54,8 @@ class Tables:
             if table is None:
                 continue
             mapping, why = _chosen(table, tree.mapping, ready, file)
+            if mapping is not None and not table.first:
+                mapping, why = None, "a table without rows"
             if mapping is not None:
                 tree.claim(file.path)
                 found = _found(file, table, mapping)
@@ -116,6 +118,8 @@ def _chosen(
     """Return the mapping of a table or, if there is none, why; '' if it is no table."""
     if given is not None:
         _, problems = planned(given, table.columns)
+        gone = [column for column in given.needs if column not in table.columns]
+        problems += [f"there is no column '{column}'" for column in gone]
         if problems:
             return None, f"the mapping does not fit: {'; '.join(problems)}"
         return _filled(given, file), ""

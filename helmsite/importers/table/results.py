@@ -41,7 +41,7 @@ class Results:
 
     def __init__(self, plan: Plan, cells: Cells, troubles: Troubles) -> None:
         self._plan, self._cells, self._troubles = plan, cells, troubles
-        self._made: dict[tuple[Any, ...], tuple[PublishedStat, Place]] = {}
+        self._made: dict[tuple[Any, ...], tuple[PublishedStat, int | str]] = {}
         self._words: dict[str, str] = {}
         self._settings: dict[tuple[Any, ...], dict[str, Any]] = {}
 
@@ -180,7 +180,7 @@ class Results:
         )
         key += (stat.scorer, stat.split, stat.sub_split, stat.perturbation)
         new = PublishedStat(said["scenario"], said["model"], stat, settings)
-        old, where = self._made.setdefault(key, (new, place))
+        old, where = self._made.setdefault(key, (new, place.line or place.field))
         if old is new or old == new:
             return
         why = f"another value of {said['model']}, {said['scenario']} and {stat.metric} is on {_where(where)}"
@@ -218,8 +218,8 @@ def scenario(name: str, groups: dict[str, tuple[str, ...]]) -> ScenarioFacts:
     return ScenarioFacts(name, title=name, groups=inside)
 
 
-def _where(place: Place) -> str:
-    return f"line {place.line}" if place.line else place.field
+def _where(line: int | str) -> str:
+    return line if isinstance(line, str) else f"line {line}"
 
 
 def _different(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
