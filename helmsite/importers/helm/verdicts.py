@@ -36,7 +36,7 @@ COPIED = {
     "reason": "no instance was perturbed; HELM repeats the value without perturbation"
 }
 FIELDS = ("count", "sum", "sum_squared", "min", "max", "variance", "stddev")
-NUMBER = (int, float)
+NUMBERS = {int, float}
 EMPTY = {"name", "count", "sum", "sum_squared"}
 DERIVED = frozenset({"name", "mean", *FIELDS})
 
@@ -225,21 +225,32 @@ class Reader:
 
 
 def _fast(stat: Any) -> tuple[str, float | None, float | None, dict[str, Any]] | None:
-    """Return (metric, value, weight, details) of a plain statistic of one value."""
+    """Return (metric, value, weight, details) of a plain statistic, None of an odd one.
+
+    Of a single value all else follows; of several their count is the weight.
+    """
     try:
-        name = stat["name"]
-        metric, count = name["name"], stat["count"]
-        if type(metric) is not str or not metric or "k" in name:
-            return None
-        if count == 0 and stat.keys() <= EMPTY:
+        name, count = stat["name"], stat["count"]
+        metric = name["name"]
+        named = type(metric) is str and metric != "" and "k" not in name
+        if named and count == 0 and stat.keys() <= EMPTY:
             return metric, None, None, {}
         mean = stat["mean"]
-        is_one = count == 1 and mean == stat["min"] == stat["max"]
-        if is_one and type(mean) in NUMBER and math.isfinite(mean):
+        sound = named and type(mean) in NUMBERS and math.isfinite(mean)
+        if sound and count == 1 and mean == stat["min"] == stat["max"]:
             return metric, float(mean), None, {}
+        details = {key: stat[key] for key in FIELDS}
+        numbers = {type(value) for value in details.values()} <= NUMBERS
+        whole = len(stat) == len(FIELDS) + 2 and numbers and _finite(details)
+        if sound and count > 1 and whole:
+            return metric, float(mean), float(count), details
     except (KeyError, TypeError, AttributeError, OverflowError):
         pass
     return None
+
+
+def _finite(details: dict[str, float]) -> bool:
+    return all(map(math.isfinite, details.values()))
 
 
 def _slow(
