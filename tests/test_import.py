@@ -181,6 +181,17 @@ def test_a_number_that_the_instances_do_not_give_is_kept_beside_ours(
     assert brought.report.made[0].different == ("accuracy (test)",)
 
 
+def test_a_number_over_more_instances_than_are_here_stays_as_it_is(
+    tmp_path: Path,
+) -> None:
+    write(tmp_path / "in", "one.json", accuracy=0.75, n=5000)
+    brought = bring([tmp_path / "in"], tmp_path / "runs")
+    (run,) = brought.runs
+    (stat,) = [s for s in brought.archive.stats(run.run_id) if s.trial == -1]
+    assert (stat.value, stat.origin, stat.n_scored) == (0.75, "reported", 5000)
+    assert brought.report.made[0].different == ()
+
+
 def test_names_are_merged_and_cards_added(tmp_path: Path) -> None:
     write(tmp_path / "in", "one.json")
     write(tmp_path / "in", "two.json", key="k2", model="m_1b", task="SUMS")

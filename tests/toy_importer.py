@@ -73,6 +73,7 @@ class Toy:
             metric.name,
             row.number("accuracy", 0.0) if "accuracy" in row else None,
             split="test",
+            n_scored=row.integer("n", 0),
             origin="reported",
         )
         if "rows" not in row:

@@ -29,7 +29,8 @@ def aggregates(of: Imported) -> Reported:
     """Return the aggregates of reported scores beside those that the source reports.
 
     Where both are equal there is one, the source's value and error with our counts and
-    interval. Where they differ both stay: the source's as reported, ours as computed.
+    interval. Where they differ both stay: the source's as reported, ours as computed. One
+    over more instances than are here stays as it is: nothing can be held against it.
     """
     own = query.summarise(
         of.instances,
@@ -47,7 +48,7 @@ def aggregates(of: Imported) -> Reported:
     for said in of.stats:
         key = stat_key(said)
         mine = found.get(key)
-        if mine is None:
+        if mine is None or said.n_scored > mine.n_asked:
             found[key] = said
         elif same(mine.value, said.value):
             equal += 1
