@@ -373,6 +373,41 @@ def test_logs_of_the_first_version(tmp_path: Path) -> None:
     )
 
 
+def test_results_of_the_first_version_without_samples_and_counts(
+    tmp_path: Path,
+) -> None:
+    said = result({"accuracy": 0.5, "bootstrap_std": 0.25})
+    del said["scorer"]
+    whole = log([], results={"scorers": [said]})
+    del whole["eval"]["scorers"]
+    brought = imported(tmp_path / "logs", whole)
+    (batch,) = brought.archive.batches()
+    rows = list(brought.archive.published(batch.suite, batch.batch))
+    cells = {c.stat.metric: c.stat for c in rows}
+    assert cells.keys() == {"accuracy", "completed_samples"}
+    assert (cells["accuracy"].value, cells["accuracy"].stderr) == (0.5, 0.25)
+    assert cells["completed_samples"].missing == "not measurable"
+
+
+def test_what_scorers_ask_of_the_model_is_not_its_own_usage(tmp_path: Path) -> None:
+    """A grader by the same model: its calls come after scoring has begun."""
+    call = {"event": "model", "model": "openai/gpt-x", "input": []}
+    used = {"input_tokens": 100, "output_tokens": 50}
+    row = sample("a") | {
+        "events": [
+            {**call, "output": sample("a")["output"]},
+            {"event": "step", "action": "begin", "type": "scorer", "name": "match"},
+            {**call, "output": {"usage": used}},
+        ],
+        "model_usage": {"openai/gpt-x": {"input_tokens": 103, "output_tokens": 51}},
+        "working_time": 9.0,
+    }
+    (reply,) = replies(imported(tmp_path / "logs", log([row])))
+    assert reply.completion.usage.prompt_tokens == 3
+    assert reply.completion.usage.completion_tokens == 1
+    assert reply.completion.duration_s == 0.5
+
+
 def test_results_without_samples_are_cells(tmp_path: Path) -> None:
     """Three samples were scored and one failed: 0.75 · 3 / 4 of all are right."""
     whole = log([], [result({"accuracy": 0.75, "stderr": 0.1}, scored_samples=3)])

@@ -31,6 +31,18 @@ def before_answer(rows: Sequence[Row], events: Sequence[dict[str, Any]]) -> int:
     return len(rows)
 
 
+def own_calls(sample: Row) -> list[Row]:
+    """Return the calls of the model that is evaluated: without a role, before scoring."""
+    found = []
+    for row in sample.rows("events", ()):
+        begins = row.get("event") == "span_begin" or row.get("action") == "begin"
+        if begins and row.get("type") in {"scorer", "scorers"}:
+            break
+        if row.get("event") == "model" and not row.get("role"):
+            found.append(row)
+    return found
+
+
 def events(
     sample: Row, messages: Sequence[Row], hidden: Counter[str]
 ) -> list[dict[str, Any]]:

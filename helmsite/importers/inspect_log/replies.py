@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import structs
 
 from helmsite.importers import redact
-from helmsite.importers.inspect_log.events import before_answer, events
+from helmsite.importers.inspect_log.events import before_answer, events, own_calls
 from helmsite.importers.inspect_log.samples import LETTERS, message, told
 from helmsite.importers.values import Place, Row, number, plain
 from helmsite.schema import Completion, Reply, Request, TopLogprob, Usage
@@ -42,7 +42,7 @@ def replies(
     output = sample.row("output", Row({}, sample.at("output")))
     choices = output.rows("choices", ())
     said = rows[first:]
-    common = _common(sample, output, happened, model, hidden)
+    common = _common(sample, output, model, hidden)
     extra = _extra(sample, output, happened, hidden)
     if not choices:
         completion = Completion(
@@ -157,23 +157,17 @@ def _token(row: Row) -> str:
 
 
 def _common(
-    sample: Row,
-    output: Row,
-    events: Sequence[dict[str, Any]],
-    model: str,
-    hidden: Counter[str],
+    sample: Row, output: Row, model: str, hidden: Counter[str]
 ) -> dict[str, Any]:
     """Return the fields that all completions of a sample share."""
-    calls = [e for e in events if e.get("event") == "model" and not e.get("role")]
-    used = sample.row("model_usage", None)
-    own = used.row(model, None) if used else None
+    calls = own_calls(sample)
     error = sample.get("error")
     told_error = error.get("message") if isinstance(error, dict) else error
     duration = output.number("time", None) if len(calls) < 2 else None
     if duration is None:
         duration = sample.number("working_time", None)
     return {
-        "usage": _usage(own or output.row("usage", None)),
+        "usage": _spent(sample, output, calls, model),
         "duration_s": duration if duration is None or duration >= 0 else None,
         "started_at": moment(sample.get("started_at"), sample.at("started_at")),
         "cached": bool(calls) and all(c.get("cache") == "read" for c in calls),
@@ -182,9 +176,31 @@ def _common(
     }
 
 
-def _usage(row: Row | None) -> Usage:
-    if row is None:
-        return Usage()
+def _spent(sample: Row, output: Row, calls: Sequence[Row], model: str) -> Usage:
+    """Return the tokens of all calls of a sample, without those of its scorers."""
+    said = output.row("usage", None)
+    if len(calls) == 1 and said is not None:
+        return _usage(said)
+    several = [row.row("output", None) for row in calls]
+    each = [row.row("usage", None) if row else None for row in several]
+    if each and None not in each:
+        known = [_usage(row) for row in each if row is not None]
+        return Usage(
+            *(_sum(column) for column in zip(*map(structs.astuple, known), strict=True))
+        )
+    used = sample.row("model_usage", None)
+    own = used.row(model, None) if used else None
+    both = own if own is not None else said
+    return Usage() if both is None else _usage(both)
+
+
+def _sum(column: Sequence[int | None]) -> int | None:
+    """Return the sum of what is known, None if nothing is, or it is too large to keep."""
+    known = [each for each in column if each is not None]
+    return sum(known) if known and sum(known) < MOST else None
+
+
+def _usage(row: Row) -> Usage:
     fresh = row.integer("input_tokens", None)
     cached = row.integer("input_tokens_cache_read", None)
     written = row.integer("input_tokens_cache_write", None)

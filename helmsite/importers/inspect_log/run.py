@@ -265,11 +265,12 @@ class Reader:
         stats = list(summed.stats)
         said = self.log.header.row("results", None)
         if said and stats:
-            done = said.integer("completed_samples", 0)
-            total = said.integer("total_samples", done)
-            epochs = self.adapter.num_trials
-            stats += results.honest(self.scorers, stats, total - done, epochs)
-            stats.append(results.completed_stat(done, total, self._told()))
+            done = said.integer("completed_samples", None)
+            total = said.integer("total_samples", None)
+            if done is not None and total is not None:
+                epochs = self.adapter.num_trials
+                stats += results.honest(self.scorers, stats, total - done, epochs)
+            stats.append(results.completed_stat(done, total or 0, self._told()))
         known = {m.name: m for m in [*summed.facts, results.COMPLETED_FACTS]}
         metrics = {
             s.metric: known.get(s.metric) or results.fact(s.metric) for s in stats

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 ACCURACY, OF_ALL = "accuracy", "accuracy_of_all"
 AVERAGES = (ACCURACY, "mean")
-ERRORS = ("stderr", "bootstrap_stderr")
+ERRORS = ("stderr", "bootstrap_stderr", "bootstrap_std")
 LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 LOWER = {"perplexity", "target_perplexity", "toxicity"}
@@ -236,14 +236,14 @@ def _named(part: dict[str, Any]) -> bool:
 
 
 def _results(results: Row) -> list[Row]:
-    """Return the results of scorers; the first version had one, and its metrics apart."""
+    """Return the results of scorers; first there was one, with its metrics apart."""
     if "scorer" in results:
         row = results.row("scorer")
         value = dict(row.value)
         value.setdefault("metrics", results.get("metrics") or {})
         value["scorer"] = value.get("name")
         return [Row(value, row.place)]
-    return results.rows("scores", ())
+    return results.rows("scores", ()) or results.rows("scorers", ())
 
 
 def completed(

@@ -304,15 +304,16 @@ def honest(
             )
 
 
-def completed_stat(done: int, total: int, log: dict[str, Any]) -> Stat:
+def completed_stat(done: int | None, total: int, log: dict[str, Any]) -> Stat:
     """Return how many samples came to their end; the log's header is in its details."""
     return Stat(
         COMPLETED,
-        float(done),
+        None if done is None else float(done),
         split=SPLIT,
         n_scored=total,
         n_asked=total,
         origin="reported",
+        missing="not measurable" if done is None else "",
         details={"log": log},
     )
 
