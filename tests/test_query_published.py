@@ -90,7 +90,7 @@ def test_newer_facts_count_and_older_ones_stay() -> None:
 
 def test_a_batch_of_an_older_archive_has_no_facts(archive: Archive) -> None:
     batch = archive.write_published("s", "b", [given("boolq", "a", 0.5)])
-    path = archive.published_file(batch)
+    path = Path(archive.published_file(batch))
     table = pq.ParquetFile(path).read()
     with tables.writer(tables.PUBLISHED, path, {"suite": "s", "batch": "b"}) as file:
         file.write_table(table)
@@ -104,7 +104,7 @@ def test_facts_that_helmsite_never_writes_are_damage(
     archive: Archive, blob: str
 ) -> None:
     batch = archive.write_published("s", "b", [given("boolq", "a", 0.5)])
-    path = archive.published_file(batch)
+    path = Path(archive.published_file(batch))
     table = pq.ParquetFile(path).read()
     names = {"suite": "s", "batch": "b", "facts": blob}
     with tables.writer(tables.PUBLISHED, path, names) as file:
@@ -417,7 +417,8 @@ def test_a_columns_mean_takes_reported_values_too(archive: Archive) -> None:
     with results(archive, groups=combined) as found:
         (row,) = found.leaderboard("mmlu").rows
     (cell,) = row.cells
-    assert (cell.value, cell.held, cell.of) == (pytest.approx(0.3), 2, 2)
+    assert cell.value == pytest.approx(0.3)
+    assert (cell.held, cell.of) == (2, 2)
     assert cell.ci_high == pytest.approx(0.3 + 1.96 * 0.01 / 2**0.5, abs=1e-5)
     assert cell.origin == "reported"
 
