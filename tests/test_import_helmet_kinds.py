@@ -246,6 +246,16 @@ def test_the_three_files_of_a_result_are_one_run(tmp_path: Path) -> None:
     assert average.details["parts"] == {"narrativeqa gpt-4-score": 50.0}
 
 
+def test_files_of_batches_are_left_out(tmp_path: Path) -> None:
+    name = f"{stem()}.json"
+    files = {name: whole([item("a")]), f"{name}.batch": b'{"custom_id": "0"}\n'}
+    brought = imported(tmp_path / "x", files)
+    only(brought)
+    assert brought.report.notes.skipped[f"{name}.batch"].startswith(
+        "requests or replies"
+    )
+
+
 def test_scores_that_differ_from_their_result_are_told_of(tmp_path: Path) -> None:
     value = whole([item("a"), item("b"), item("c")])
     score = {**value["averaged_metrics"], "substring_exact_match": 50.0}

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 NEEDED = {"input_max_length", "generation_max_length", "datasets"}
 KINDS = ("result", "judged", "score")
+BATCH = "requests or replies of a batch; the result beside it holds what was answered"
 
 
 @dataclass
@@ -81,7 +82,7 @@ class HelmetImporter:
 
     title = "HELMET"
 
-    def survey(self, tree: Tree, notes: Notes) -> Iterator[Found]:  # noqa: ARG002
+    def survey(self, tree: Tree, notes: Notes) -> Iterator[Found]:
         """Claim results by what they hold; scores alone by their name and numbers."""
         results: dict[Path, Result] = defaultdict(Result)
         for file in tree.open():
@@ -90,6 +91,9 @@ class HelmetImporter:
             if args is None:
                 kind = "score" if _is_score(tree, file) else ""
             if not kind:
+                if names.is_batch(file.path.name):
+                    tree.claim(file.path)
+                    notes.skip(file.name, BATCH)
                 continue
             tree.claim(file.path)
             result = results[file.path.parent / names.stem(file.path.name)]

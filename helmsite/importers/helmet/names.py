@@ -153,6 +153,11 @@ def is_like(file: str) -> bool:
     return bool(_LIKE.search(file))
 
 
+def is_batch(file: str) -> bool:
+    """Return whether a file is what HELMET sends to a batch interface, or gets from it."""
+    return is_like(file) and ".json.batch" in file
+
+
 def length(args: dict[str, Any]) -> int:
     """Return a prompt's length in tokens by a result's arguments, 0 if they don't say it."""
     said = args.get("input_max_length")
