@@ -392,13 +392,17 @@ def test_ctrl_c_keeps_what_is_archived_and_the_next_import_goes_on(
     assert f"{12 - there} new, {there} there already" in done.stdout
 
 
-def test_a_process_that_dies_is_told_and_the_rest_stays(tmp_path: Path) -> None:
+def test_a_process_that_dies_is_told_and_the_rest_goes_on(tmp_path: Path) -> None:
     for n in range(6):
         write(tmp_path / "in", f"{n}.json", key=f"k{n}", die=n == 5)
     done = command("in", "-w", "2", cwd=tmp_path)
     assert done.returncode == RunError.exit_code
     assert "A process that read results ended" in done.stderr
     assert "Traceback" not in done.stderr
+    (tmp_path / "in" / "5.json").unlink()
+    again = command("in", "-w", "2", cwd=tmp_path)
+    assert again.returncode == 0
+    assert len(Archive(tmp_path / "runs").manifests()) == 5
     assert Archive(tmp_path / "runs").check() == []
 
 
