@@ -125,6 +125,19 @@ def test_of_attempts_at_a_run_the_one_that_ended_well_counts(tmp_path: Path) -> 
     assert "2.json is a later one" in brought.report.notes.skipped["1.json"]
 
 
+def test_a_later_attempt_takes_the_place_of_an_archived_one(tmp_path: Path) -> None:
+    first = log([sample("a"), failed("b")], status="error", error={"message": "no"})
+    imported(tmp_path / "logs", first)
+    later = log([sample("a"), sample("b", "I")], created="2026-01-03T00:00:00+00:00")
+    brought = imported(tmp_path / "logs", later)
+    assert [m.fate for m in brought.report.made] == ["replaced"]
+    assert only(brought).counts.failed == 0
+    older = log([sample("a")], created="2026-01-01T00:00:00+00:00")
+    brought = imported(tmp_path / "logs", older)
+    assert [m.fate for m in brought.report.made] == ["kept apart"]
+    assert len(brought.runs) == 2
+
+
 def test_other_reducers_than_the_mean_are_metrics_of_their_own(tmp_path: Path) -> None:
     rows = [
         sample(name, value, epoch)
