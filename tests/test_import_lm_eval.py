@@ -206,15 +206,16 @@ def test_ids_that_lie_are_not_trusted(brought: Brought, shared: Path) -> None:
 
 def test_hashes_and_formulas_are_verified(brought: Brought) -> None:
     for run in brought.runs:
-        assert run.warnings[0] == (
+        assert run.provenance.verified[0] == (
             "Hashes that hold, computed anew: doc_hash, prompt_hash, target_hash, "
             "task_hashes."
         )
-        assert not any("not what the log-likelihoods" in w for w in run.warnings)
+        assert not any("log-likelihoods give" in w for w in run.warnings)
     run = run_of(brought, "2026-11-29T19-59-51.575345", "mini_capitals")
-    assert run.warnings[1:] == (
+    assert run.warnings == ()
+    assert run.provenance.verified[1] == (
         "Values that the log-likelihoods give again: acc, acc_norm, acc_bytes, "
-        "exact_match, brier_score, acc_mutual_info.",
+        "exact_match, brier_score, acc_mutual_info."
     )
 
 

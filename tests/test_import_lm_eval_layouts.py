@@ -64,7 +64,8 @@ def test_a_run_of_today(tmp_path: Path) -> None:
         1735786000.5,
         1735786013.0,
     )
-    assert run.warnings == (
+    assert run.warnings == ()
+    assert run.provenance.verified[:2] == (
         "Hashes that hold, computed anew: doc_hash, prompt_hash, target_hash, "
         "task_hashes.",
         "Values that the log-likelihoods give again: acc.",
@@ -179,7 +180,8 @@ def test_json_arrays_of_before_0_4_3(tmp_path: Path) -> None:
     assert [i.gold for i in instances] == [("yes, sure",)] * 3
     replies = list(brought.archive.replies(run.run_id))
     assert [r.completion.logprob for r in replies[:3]] == [-3.5, -1.25, -2.0]
-    assert run.warnings == ("Values that the log-likelihoods give again: acc.",)
+    given = "Values that the log-likelihoods give again: acc."
+    assert (run.warnings, run.provenance.verified[0]) == ((), given)
     assert brought.report.made[0].equal == 1
     (folder / "results.json").unlink()
     alone = bring([folder], tmp_path / "other")
@@ -678,6 +680,19 @@ def test_documents_that_stand_twice_are_kept_apart(tmp_path: Path) -> None:
     brought = bring([write(tmp_path / "out", rows)], tmp_path / "runs")
     ids = [i.instance_id for i in brought.archive.instances(one(brought).run_id)]
     assert ids == ["0", "1", "2", "0#2", "1#2", "2#2"]
+
+
+def test_results_that_are_no_object_leave_the_others_alone(tmp_path: Path) -> None:
+    said = results(questions())
+    said["results"] |= {"is_it": True, "other": {"acc,none": 0.5, "f1,none": "much"}}
+    brought = bring([write(tmp_path / "out", said=said)], tmp_path / "runs")
+    (cell,) = brought.archive.published("imported", "lm_eval")
+    assert (cell.scenario, cell.stat.value) == ("other", 0.5)
+    assert [s.value for s in scores_of(brought)] == [1.0, 0.0, 1.0]
+    assert sorted(each.split(": ", 1)[1] for each in problems(brought)) == [
+        "results.is_it: expected an object, got True.",
+        "results.other.f1,none: expected a number, got 'much'.",
+    ]
 
 
 def _is_sound(folder: Path, place: Path) -> None:

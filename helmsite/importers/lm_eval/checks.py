@@ -8,7 +8,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,6 +33,13 @@ def sha256(text: str) -> str:
 def doc_hash(doc: Any) -> str:
     """Return the harness's hash of a document."""
     return sha256(json.dumps(doc, indent=2, ensure_ascii=False))
+
+
+class Told(NamedTuple):
+    """Sentences on what was found to hold, and on what was not."""
+
+    verified: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass
@@ -67,32 +74,26 @@ class Hashes:
                     self.broken[name].append(number)
         return tuple(right)
 
-    def told(self, task_hash: Any) -> list[str]:
-        """Return sentences on which hashes hold; none if there are no hashes."""
+    def told(self, task_hash: Any) -> Told:
+        """Return which hashes hold, and a sentence on each that does not."""
         if not self.held and not self.broken:
-            return []
+            return Told()
         held = [name for name in HASHES if self.held[name] and not self.broken[name]]
-        if isinstance(task_hash, str):
-            whole = self._whole.hexdigest() == task_hash
-            if whole:
-                held.append("task_hashes")
-            else:
-                self.broken["task_hashes"] = []
-        sentences = []
-        if held:
-            sentences.append(f"Hashes that hold, computed anew: {', '.join(held)}.")
-        for name, lines in self.broken.items():
-            if name == "task_hashes":
-                sentences.append(
-                    "task_hashes does not hold: the samples are not all, or not those, "
-                    "of these results."
-                )
-            elif lines:
-                sentences.append(
-                    f"{name} does not hold for {_rows(lines)}: the samples were changed "
-                    "after the run, or written by a fork of the harness."
-                )
-        return sentences
+        warnings = [
+            f"{name} does not hold for {_rows(lines)}: the samples were changed after the "
+            "run, or written by a fork of the harness."
+            for name, lines in self.broken.items()
+            if lines
+        ]
+        if isinstance(task_hash, str) and self._whole.hexdigest() == task_hash:
+            held.append("task_hashes")
+        elif isinstance(task_hash, str):
+            warnings.append(
+                "task_hashes does not hold: the samples are not all, or not those, of "
+                "these results."
+            )
+        named = f"Hashes that hold, computed anew: {', '.join(held)}."
+        return Told((named,) if held else (), tuple(warnings))
 
 
 def _rows(lines: Sequence[int]) -> str:
@@ -130,28 +131,24 @@ class Formulas:
         if not is_strided:
             self.strange.add(name)
 
-    def told(self) -> list[str]:
-        """Return sentences on which values are right."""
+    def told(self) -> Told:
+        """Return which values are right, and sentences on those that are not."""
         right = [name for name in self.held if not self.broken[name]]
         wrong = [name for name, numbers in self.broken.items() if numbers]
         strided = [name for name in wrong if name not in self.strange]
-        sentences = []
-        if right:
-            sentences.append(
-                f"Values that the log-likelihoods give again: {', '.join(right)}."
-            )
-        if strided:
-            sentences.append(
-                f"{', '.join(strided)}: the harness took every second log-likelihood, "
-                "with and without context mixed. Before 0.4.9 it does so in tasks with "
-                "acc_mutual_info; the values are not those of the model."
-            )
-        sentences += [
+        named = f"Values that the log-likelihoods give again: {', '.join(right)}."
+        warnings = [
             f"{name} is not what the log-likelihoods give for {_rows(self.broken[name])}."
             for name in wrong
             if name in self.strange
         ]
-        return sentences
+        if strided:
+            warnings.append(
+                f"{', '.join(strided)}: the harness took every second log-likelihood, "
+                "with and without context mixed. Before 0.4.9 it does so in tasks with "
+                "acc_mutual_info; the values are not those of the model."
+            )
+        return Told((named,) if right else (), tuple(warnings))
 
 
 @dataclass(frozen=True)

@@ -121,7 +121,7 @@ def _summary(tree: Tree, file: File) -> _Summary | None:
         call=stamp or (f"{when:.2f}" if when else _settings(results, model.revision)),
         when=when or file.changed,
         tasks={task: results.size(task) for task in results.tasks},
-        valued=tuple(name for name in names if _has_values(results, name)),
+        valued=tuple(name for name in names if any(True for _ in results.values(name))),
     )
 
 
@@ -134,14 +134,6 @@ def _settings(results: Results, revision: str) -> str:
         "limit": results.config.get("limit"),
     }
     return ",".join(f"{k}={v}" for k, v in said.items() if v not in (None, ""))
-
-
-def _has_values(results: Results, name: str) -> bool:
-    """Return whether there is a number; one that cannot be read counts, too."""
-    try:
-        return any(True for _ in results.values(name))
-    except SourceError:
-        return True
 
 
 def _head(tree: Tree, path: Path) -> str:

@@ -157,7 +157,8 @@ class Results:
 
     def size(self, name: str) -> int | None:
         """Return how many documents a number of a task or group is over."""
-        entry = self._entry(name)
+        found = self.entries.get(name)
+        entry = found if isinstance(found, dict) else {}
         said = self.of("n-samples", name)
         candidates = [said.get("effective")] if isinstance(said, dict) else []
         candidates += [entry.get("sample_len"), entry.get("samples")]
@@ -167,12 +168,12 @@ class Results:
         return None
 
     def values(self, name: str) -> Iterator[Value | SourceError]:
-        """Yield the numbers of a task or group; errors for what is no number.
-
-        Raises:
-            SourceError: what is said of it is no object.
-        """
-        entry = self._entry(name)
+        """Yield the numbers of a task or group; errors for what is none."""
+        try:
+            entry = Row(self.entries.get(name) or {}, self.entries.at(name))
+        except SourceError as error:
+            yield error
+            return
         for key in entry:
             metric, comma, kept = key.rpartition(",")
             if not comma:
@@ -194,12 +195,6 @@ class Results:
             if entry.get(key) is None:
                 missing = "not measurable"
             yield Value(metric, kept, value, stderr, missing)
-
-    def _entry(self, name: str) -> Row:
-        found = self.entries.get(name)
-        if found is None:
-            return Row({}, self.entries.at(name))
-        return Row(found, self.entries.at(name))
 
 
 def _number(entry: Row, key: str) -> float | None:

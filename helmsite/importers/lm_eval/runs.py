@@ -68,6 +68,8 @@ def run(found: Found, notes: Notes) -> Imported:
     adapter = documents.adapter or AdapterSpec()
     named = dict.fromkeys([*(s.metric for s in stats), *(s.metric for s in scores)])
     started, finished = _times(results)
+    hashes = documents.hashes.told(results.of("task_hashes", task) if results else None)
+    formulas = documents.formulas.told()
     return Imported(
         key=found.key,
         spec=RunSpec(
@@ -88,16 +90,19 @@ def run(found: Found, notes: Notes) -> Imported:
         version=_version(results),
         started_at=started,
         finished_at=finished,
-        warnings=tuple(_warnings(results, task, documents, samples, values)),
+        warnings=(
+            *hashes.warnings,
+            *formulas.warnings,
+            *_warnings(results, task, documents, samples, values),
+        ),
+        verified=(*hashes.verified, *formulas.verified),
     )
 
 
 def _values(results: Results | None, name: str, notes: Notes) -> list[Value]:
     """Return the numbers of a task or group, without those of runs that judge nothing."""
-    if results is None:
-        return []
     found = []
-    for value in results.values(name):
+    for value in results.values(name) if results else ():
         if isinstance(value, SourceError):
             notes.problem(value)
         elif value.metric != metrics.BYPASS:
@@ -224,11 +229,7 @@ def _warnings(
     samples: Samples,
     values: Sequence[Value],
 ) -> Iterable[str]:
-    """Yield what was verified, and what a reader should know."""
-    yield from documents.hashes.told(
-        results.of("task_hashes", task) if results else None
-    )
-    yield from documents.formulas.told()
+    """Yield what a reader of the numbers should know."""
     if results is None:
         yield (
             "There is no results file beside these samples: the model's name is that of "
@@ -285,11 +286,7 @@ def aggregates(found: Found, notes: Notes) -> Aggregates:
     scenarios: list[ScenarioFacts] = []
     facts: dict[str, MetricFacts] = {}
     for name in found.options.get("names", ()):
-        try:
-            values = _values(results, name, notes)
-        except SourceError as error:
-            notes.problem(error)
-            continue
+        values = _values(results, name, notes)
         filters = _filters((), values)
         config = results.task_config(name)
         split = Task.of(config, 0, None).split
@@ -303,7 +300,8 @@ def aggregates(found: Found, notes: Notes) -> Aggregates:
             rows.append(PublishedStat(name, model.name, stat, settings))
             facts.setdefault(value.metric, metrics.facts(value.metric, results, name))
         named = dict.fromkeys(value.metric for value in values)
-        scenarios.append(_scenario(results, name, split, named))
+        if values:
+            scenarios.append(_scenario(results, name, split, named))
     if not rows:
         raise SourceError(found.names[0], "there is no number in it")
     return Aggregates(
