@@ -618,6 +618,50 @@ def test_several_requests_of_an_instance_weigh_as_in_helm(tmp_path: Path) -> Non
     assert not brought.report.made[0].different
 
 
+def test_the_worst_of_several_requests_is_helms_alone(tmp_path: Path) -> None:
+    """HELM takes the least of all requests there, which means of instances do not tell."""
+    twin = {"name": "mild_mix", "robustness": True, "fairness": False}
+    versions: list[dict[str, Any]] = [{}, {"perturbation": twin}]
+    states = [
+        helm.echoed(
+            helm.instance("id0", f"Q{n}", "a", "b c", **version),
+            [helm.token(f"Q{n}", 0.0), *(helm.token(t, -1.0) for t in tokens)],
+            f"Q{n}{''.join(tokens)}",
+            reference_index=index,
+        )
+        for n, version in enumerate(versions)
+        for index, tokens in enumerate(([" a"], [" b", " c"]))
+    ]
+    both = helm.stat("num_prompt_tokens", 2, 3)
+    scores = [helm.judged("id0", both, **version) for version in versions]
+    worst = {**twin, "computed_on": "worst"}
+    family = {"name": "robustness", "robustness": True, "computed_on": "worst"}
+    stats = [
+        helm.stat("num_prompt_tokens", 2.5),
+        helm.stat("num_prompt_tokens", 2.5, perturbation=twin),
+        helm.stat("num_prompt_tokens", 2, perturbation=worst),
+        helm.stat("num_prompt_tokens", 2, perturbation=family),
+    ]
+    folder = helm.write(
+        tmp_path / "x:model=org_model",
+        states,
+        scores=scores,
+        stats=stats,
+        adapter={"method": "multiple_choice_separate_original"},
+    )
+    brought = taken(folder)
+    assert brought.report.made[0].equal == 2
+    assert not brought.report.made[0].different
+    _, _, _, aggregates = one(brought)
+    found = {
+        (s.perturbation, s.origin): s.value
+        for s in aggregates
+        if (s.metric, s.computed_on, s.trial) == ("num_prompt_tokens", "worst", -1)
+    }
+    assert found["mild_mix", "reported"] == found["robustness", "reported"] == 2
+    assert found["robustness", "computed"] == 2.5
+
+
 def test_names_and_cards_from_files_of_a_whole_suite(tmp_path: Path) -> None:
     """A schema in YAML, model metadata, all run specs, caches: each has its use or reason."""
     suite = tmp_path / "benchmark_output" / "runs" / "v1"

@@ -105,6 +105,8 @@ class Imported:
     `suite` is the source's word for it, '' if it has none. `cancelled` says that the
     source gave up before the end. `warnings` are what a reader of the numbers should know,
     `verified` what was found to hold (hashes, values that were computed again): sentences.
+    `by_request` names metrics that each request of an instance has by itself: a worst case
+    of theirs is one of requests, which their scores, means of an instance's, do not tell.
     """
 
     key: str
@@ -125,6 +127,7 @@ class Imported:
     cancelled: bool = False
     warnings: tuple[str, ...] = ()
     verified: tuple[str, ...] = ()
+    by_request: frozenset[str] = frozenset()
 
 
 @dataclass

@@ -30,7 +30,8 @@ def aggregates(of: Imported) -> Reported:
 
     Where both are equal there is one, the source's value and error with our counts and
     interval. Where they differ both stay: the source's as reported, ours as computed. One
-    over more instances than are here stays as it is: nothing can be held against it.
+    over more instances than are here stays as it is: nothing can be held against it; so
+    does a worst case over requests.
     """
     own = query.summarise(
         of.instances,
@@ -48,7 +49,8 @@ def aggregates(of: Imported) -> Reported:
     for said in of.stats:
         key = stat_key(said)
         mine = found.get(key)
-        if mine is None or said.n_scored > mine.n_asked:
+        by_request = said.computed_on == "worst" and said.metric in of.by_request
+        if mine is None or said.n_scored > mine.n_asked or by_request:
             found[key] = said
         elif same(mine.value, said.value):
             equal += 1

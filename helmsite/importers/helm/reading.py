@@ -309,6 +309,7 @@ class _Run:
             suite=folder.found.options["suite"],
             started_at=began,
             finished_at=ended,
+            by_request=frozenset(weighted),
             warnings=tuple(self.warnings),
         )
 

@@ -290,12 +290,14 @@ class Reader:
         """Return times; of a batch its whole time, as HELM counts."""
         taken = result.number("request_time", None)
         together = result.number("batch_request_time", None)
-        if together is not None:
-            more["request_time"] = taken
-            taken = together
         size = result.number("batch_size", None)
         if size is not None:
             more["batch_size"] = size
+        if together is not None and size is not None:
+            more["request_time"] = taken
+            taken = together
+        elif together is not None:
+            more["batch_request_time"] = together
         return {
             "duration_s": taken,
             "started_at": result.number("request_datetime", None),
