@@ -565,3 +565,18 @@ def test_many_files_are_loaded_and_compared_in_seconds(
     with results(archive, tmp_path / "cache.duckdb", rows="revision") as found:
         assert len(found.leaderboard("all").rows) == 300
     assert time.process_time() - start < 10  # a third of that on two busy cores
+
+
+def test_a_scenario_is_judged_by_the_metric_that_most_models_have(
+    archive: Archive,
+) -> None:
+    rows = [given("piqa", model, 0.5) for model in ("a/x", "a/y")]
+    archive.write_published("s", "b", rows, FACTS)
+    make_run(archive, "piqa", "a/z", [1, 0])
+    with Results(archive, SiteConfig(), cache=None) as results:
+        (column,) = results.leaderboard("all").columns
+        assert column.metric.name == "acc"
+    make_run(archive, "piqa", "a/v", [1, 0])
+    with Results(archive, SiteConfig(), cache=None) as results:
+        (column,) = results.leaderboard("all").columns
+        assert column.metric.name == "exact_match"  # as many have it: the newest's word

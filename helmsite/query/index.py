@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 from msgspec import structs
@@ -85,9 +86,11 @@ class Index:
         self.scenarios: dict[str, ScenarioFacts] = {}
         self.cards: dict[str, ModelCard] = {}
         self.metrics: dict[str, dict[str, MetricFacts]] = {}
+        self._named: dict[str, dict[str, None]] = defaultdict(dict)
         for m in sorted(manifests, key=lambda m: (-newest(m), m.run_id)):
             name, model = m.scenario.name, m.spec.model.name
             self.scenarios.setdefault(name, m.scenario)
+            self._named[name][m.scenario.main_metric] = None
             self.cards.setdefault(model, structs.replace(m.card, name=model))
             known = self.metrics.setdefault(name, {})
             for facts in m.metrics:
@@ -95,6 +98,7 @@ class Index:
         self.sources = published.sources(connection, batches)
         for told in published.said(connection, batches):
             self.scenarios.setdefault(told.scenario.name, told.scenario)
+            self._named[told.scenario.name][told.scenario.main_metric] = None
             for card in told.cards:
                 self.cards.setdefault(card.name, card)
             known = self.metrics.setdefault(told.scenario.name, {})
@@ -111,7 +115,22 @@ class Index:
         self.lines = entries.lines(connection)
         self.line_of = entries.line_of(connection)
         rows = connection.execute(query("held")).fetchall()
-        self._held = {Held(*row[:5]) for row in rows if row[-1]}
+        self._held = {Held(*row[:5]) for row in rows if row[5]}
+        self._mains = self._chosen(rows)
+
+    def _chosen(self, rows: Sequence[tuple[Any, ...]]) -> dict[str, str]:
+        """Return each scenario's main metric: of several, that which most models have.
+
+        Tools call the same task by one name and judge it by metrics of different names.
+        """
+        models: dict[tuple[str, str], int] = defaultdict(int)
+        for scenario, metric, _, perturbation, _, _, count in rows:
+            if not perturbation:
+                models[scenario, metric] = max(models[scenario, metric], count)
+        return {
+            scenario: max(named, key=lambda metric: models[scenario, metric])
+            for scenario, named in self._named.items()
+        }
 
     def _splits(self, connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
         """Return each scenario's main split, or that with most observations."""
@@ -156,10 +175,11 @@ class Index:
     def main_metric(self, scenario: str) -> MetricFacts | None:
         """Return the metric that a scenario is known by.
 
-        The one that it names; else its first metric of accuracy, else the first with a
-        good direction. None if it has no metric at all.
+        The one that it names (of several, that which most models have, then the newest
+        run's); else its first metric of accuracy, else the first with a good direction.
+        None if it has no metric at all.
         """
-        known, main = self.metrics[scenario], self.scenarios[scenario].main_metric
+        known, main = self.metrics[scenario], self._mains[scenario]
         if main:
             return known.get(main) or MetricFacts(main, main, "", ACCURACY)
         found = list(known.values())
