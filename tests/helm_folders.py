@@ -99,7 +99,13 @@ def state(
     }
 
 
-def echoed(of: Json, tokens: Sequence[Json], prompt: str, **more: Any) -> Json:
+def echoed(
+    of: Json,
+    tokens: Sequence[Json],
+    prompt: str,
+    result: Json | None = None,
+    **more: Any,
+) -> Json:
     """A request state whose prompt is scored: nothing is generated."""
     said = {
         "text": prompt,
@@ -107,7 +113,7 @@ def echoed(of: Json, tokens: Sequence[Json], prompt: str, **more: Any) -> Json:
         "tokens": list(tokens),
     }
     given = {"echo_prompt": True, "max_tokens": 0, "stop_sequences": []}
-    return state(of, said, prompt=prompt, request=given, **more)
+    return state(of, said, prompt=prompt, request=given, result=result, **more)
 
 
 def stat(name: str, *values: float, **context: Any) -> Json:
