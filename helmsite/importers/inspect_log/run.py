@@ -252,6 +252,8 @@ class Reader:
             said = header.get("error")
             why = said.get("message") if isinstance(said, dict) else ""
             told = f": {redact.text(str(why), self.hidden)[:500]}" if why else ""
+            if status == "started" and not why:
+                told = ": it was killed, or it was still going on"
             yield f"The evaluation did not end: its status is {status}{told}"
         if self.unread:
             yield f"{self.unread} samples could not be read; they are left out."
