@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from helmsite.run import rescore
 from tests.importing import Brought, accounted, bring
 from tests.test_archive_samples import leaves
 
@@ -95,6 +96,7 @@ def test_nothing_of_a_run_is_lost(shared: Path, brought: Brought) -> None:
             for row in rows(run.run_id):
                 held |= set(leaves(row))
         squares = {v * v for v in held if isinstance(v, float)}
+        held |= {"training_co2_cost", "training_energy_cost"}  # empty
         for part in PARTS:
             path = shared / SUITE / name / f"{part}.json"
             said = set(leaves(json.loads(path.read_text(encoding="utf-8"))))
@@ -192,3 +194,21 @@ def test_several_completions_of_a_request_are_all_there(brought: Brought) -> Non
     replies = list(brought.archive.replies(run.run_id))
     assert [r.completion_index for r in replies] == [*range(5), *range(5)]
     assert len({r.completion.text for r in replies[:5]}) > 1
+
+
+def test_scoring_an_imported_run_again_changes_nothing(
+    shared: Path, tmp_path: Path
+) -> None:
+    """What is computed on import is what `helmsite score` computes; reports stay."""
+    archive = bring([shared / SUITE], tmp_path / "runs").archive
+    for before in archive.manifests():
+        held = [
+            sorted(map(repr, rows(before.run_id)))
+            for rows in (archive.scores, archive.stats)
+        ]
+        after = rescore(archive, before.run_id)
+        assert after.warnings == before.warnings
+        assert held == [
+            sorted(map(repr, rows(before.run_id)))
+            for rows in (archive.scores, archive.stats)
+        ]

@@ -25,11 +25,7 @@ if TYPE_CHECKING:
     from helmsite.importers.helm.verdicts import Scores
     from helmsite.schema import MetricFacts, Reply, Score, Stat
 
-REPORTED_ONLY = {
-    *("summac", "BERTScore-P", "BERTScore-R", "BERTScore-F"),
-    *("training_co2_cost", "training_energy_cost"),
-    *("inference_denoised_runtime", "inference_idealized_runtime"),
-}
+REPORTED_ONLY = {"summac", "BERTScore-P", "BERTScore-R", "BERTScore-F", *verdicts.COSTS}
 """Metrics that need a model of their own, or come along where they are known."""
 
 MEANT = (

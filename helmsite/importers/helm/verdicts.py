@@ -29,6 +29,14 @@ CERTAIN = frozenset(
 )
 """What HELM computes from log-probabilities; where all of them are 0 it knows nothing."""
 
+COSTS = frozenset(
+    {
+        *("training_co2_cost", "training_energy_cost"),
+        *("inference_denoised_runtime", "inference_idealized_runtime"),
+    }
+)
+"""What HELM writes of every model, empty for those without figures: then it says nothing."""
+
 UNTOLD = {
     "reason": "all log-probabilities are 0: the model's client does not tell them"
 }
@@ -116,6 +124,8 @@ class Reader:
             except SourceError as error:
                 self.problem(error)
                 continue
+            if value is None and name in COSTS and "mean" not in details:
+                continue
             if self.windows:
                 index = count[key, name]
                 count[key, name] += 1
@@ -165,6 +175,8 @@ class Reader:
                 stat = self._stat(Row(each, place.inside(n)), families)
             except SourceError as error:
                 self.problem(error)
+                continue
+            if stat.metric in COSTS and stat.missing == "not measurable":
                 continue
             key = (
                 stat.metric,
