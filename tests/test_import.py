@@ -420,3 +420,17 @@ def test_an_unknown_tool_is_named(tmp_path: Path) -> None:
         ConfigError, match=r"Unknown importer 'toyy'. Did you mean 'toy'"
     ):
         survey([tmp_path], ["toyy"])
+
+
+def test_cells_that_no_archive_can_hold_are_told_and_stop_no_other(
+    tmp_path: Path,
+) -> None:
+    write(tmp_path / "in", "good.json", rows=None)
+    write(tmp_path / "in", "nan.json", rows=None, key="k2", accuracy=1, scale="NaN")
+    write(tmp_path / "in", "twice.json", rows=None, key="k3", model="m", again=0.25)
+    brought = bring([tmp_path / "in"], tmp_path / "runs")
+    told = "\n".join(wrong(brought))
+    assert "nan.json: org/m-1b · sums: accuracy (test) is no finite number." in told
+    assert "twice.json: m · sums: accuracy (test) is there twice" in told
+    rows = [(r.source_file, r.stat.value) for r in brought.archive.published()]
+    assert rows == [("twice.json", 0.5), ("good.json", 0.5)]

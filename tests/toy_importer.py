@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import structs
 
 from helmsite.errors import SourceError
 from helmsite.importers import Aggregates, Found, Imported, Notes, Tree, naming, reading
@@ -77,8 +80,14 @@ class Toy:
             origin="reported",
         )
         if "rows" not in row:
-            cell = PublishedStat(facts.name, name, stat)
-            yield Aggregates([cell], (facts,), (metric,), (naming.card(name),))
+            cells = [PublishedStat(facts.name, name, stat)]
+            if "again" in row:
+                other = structs.replace(stat, value=row.number("again"))
+                cells.append(structs.replace(cells[0], stat=other))
+            if "scale" in row:
+                other = structs.replace(stat, value=math.nan)
+                cells = [structs.replace(cells[0], stat=other)]
+            yield Aggregates(cells, (facts,), (metric,), (naming.card(name),))
             return
         settings = row.get("settings") or {}
         made = Imported(

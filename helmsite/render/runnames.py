@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from helmsite.schema import Manifest
 
 
-NATIVE = "native"
-
-
 class RunName(Record, frozen=True):
     """A run's title, and `inside` of its brackets what tells it from like runs.
 
@@ -97,14 +94,13 @@ def _features(run: RunSummary) -> Iterator[str]:
 
 def source(manifest: Manifest) -> str:
     """Return where a run came from: `native`, with its label, or the tool that made it."""
-    native = manifest.origin.partition(":")[0] == NATIVE
-    return manifest.origin if native else manifest.provenance.source_tool
+    return manifest.origin if manifest.is_native else manifest.provenance.source_tool
 
 
 def _time(manifest: Manifest) -> str:
     """Return when a run of another tool began, to the second; '' of a native one."""
     started = manifest.provenance.started_at or manifest.provenance.source_at
-    if manifest.origin.partition(":")[0] == NATIVE or not started:
+    if manifest.is_native or not started:
         return ""
     return formats.moment(started)
 

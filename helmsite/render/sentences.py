@@ -270,9 +270,8 @@ def ended(summary: RunSummary) -> tuple[str, ...]:
     told = []
     if counts.failed:
         verb = "count" if counts.failed > 1 else "counts"
-        told.append(
-            f"{formats.count(counts.failed, 'request')} failed for good and {verb} in no value."
-        )
+        so = f" and {verb} in no value" if manifest.is_native else ""
+        told.append(f"{formats.count(counts.failed, 'request')} failed for good{so}.")
     left = counts.asked - counts.answered - counts.failed
     if left > 0:
         requests = formats.count(left, "request")

@@ -13,7 +13,7 @@ from helmsite.config import Maps, informed
 from helmsite.errors import HelmsiteError, SourceError
 from helmsite.importers import Aggregates, Notes, reading, redact
 from helmsite.query.summarise import stat_key
-from helmsite.run.reported import aggregates
+from helmsite.run.reported import aggregates, storable
 from helmsite.run.scoring import About, verdicts
 from helmsite.schema import Manifest, Provenance, Record, run_id
 
@@ -111,7 +111,7 @@ class Taker:
                     return
             for each in several:
                 if isinstance(each, Aggregates):
-                    yield self._named(each, found, mark)
+                    yield self._named(each, found, mark, notes)
                 else:
                     yield self._archived(each, found, mark, notes, apart=apart)
         except SourceError as error:
@@ -232,19 +232,26 @@ class Taker:
         }
         return structs.replace(facts, **more)
 
-    def _named(self, of: Aggregates, found: Found, mark: str) -> Aggregates:
+    def _named(
+        self, of: Aggregates, found: Found, mark: str, notes: Notes
+    ) -> Aggregates:
+        """Return aggregates under the names that the user wants, as an archive holds them."""
         maps = self._wish.maps
+        named = (
+            structs.replace(
+                row,
+                model=maps.models.get(row.model, row.model),
+                scenario=maps.scenarios.get(row.scenario, row.scenario),
+                source_file=row.source_file or found.names[0],
+                source_sha256=row.source_sha256 or mark,
+            )
+            for row in of.results
+        )
+        rows, wrong = storable(named)
+        for why in wrong:
+            notes.problem(SourceError(found.names[0], why))
         return Aggregates(
-            results=[
-                structs.replace(
-                    row,
-                    model=maps.models.get(row.model, row.model),
-                    scenario=maps.scenarios.get(row.scenario, row.scenario),
-                    source_file=row.source_file or found.names[0],
-                    source_sha256=row.source_sha256 or mark,
-                )
-                for row in of.results
-            ],
+            results=rows,
             scenarios=tuple(map(self._facts, of.scenarios)),
             metrics=tuple(map(_known, of.metrics)),
             cards=tuple(map(self._card, of.cards)),

@@ -17,6 +17,7 @@ from helmsite.errors import RunError, SourceError
 from helmsite.importers import Aggregates, Found, Notes, Tree
 from helmsite.run.definitions import Definitions
 from helmsite.run.imported import Made, Taker, Wish, digest
+from helmsite.run.reported import storable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -205,7 +206,7 @@ class Import:
         self, suite: str, importer: str, several: Sequence[Aggregates]
     ) -> None:
         """Put cells into the suite's batch of the tool, in place of those of the same files."""
-        fresh = [row for each in several for row in each.results]
+        fresh, _ = storable(row for each in several for row in each.results)
         files = {row.source_file for row in fresh}
         there = [
             b

@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
 from msgspec import structs
 
 from helmsite import query
 from helmsite.query.summarise import stat_key
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from helmsite.importers import Imported
-    from helmsite.schema import Stat
+    from helmsite.schema import PublishedStat, Stat
 
 TOLERANCE = 1e-9
 
@@ -89,3 +92,29 @@ def _told(stat: Stat) -> str:
     where = [stat.split, stat.sub_split, stat.perturbation, stat.computed_on]
     inside = ", ".join(filter(None, [stat.scorer, *where]))
     return f"{stat.metric} ({inside})" if inside else stat.metric
+
+
+def storable(rows: Iterable[PublishedStat]) -> tuple[list[PublishedStat], list[str]]:
+    """Return the rows that an archive can hold, each key once, and what is wrong with others.
+
+    Of several rows of one key the first counts; equal ones are no fault.
+    """
+    kept: dict[bytes, PublishedStat] = {}
+    wrong: list[str] = []
+    for row in rows:
+        stat = row.stat
+        name = f"{row.model} · {row.scenario}: {_told(stat)}"
+        numbers = (stat.value, stat.stderr, stat.ci_low, stat.ci_high)
+        if not all(n is None or math.isfinite(n) for n in numbers):
+            wrong.append(f"{name} is no finite number")
+            continue
+        where = [row.scenario, row.model, row.settings, row.source_file]
+        try:
+            key = msgspec.json.encode([where, stat_key(stat)], order="deterministic")
+        except (UnicodeError, TypeError, ValueError, RecursionError) as error:
+            wrong.append(f"{name!a} cannot be stored: {error}")
+            continue
+        first = kept.setdefault(key, row)
+        if not same(first.stat.value, stat.value):
+            wrong.append(f"{name} is there twice, with two values; the first counts")
+    return list(kept.values()), wrong

@@ -361,3 +361,8 @@ class Manifest(Record, frozen=True):
     provenance: Provenance = Provenance()
     files: dict[str, FileFacts] = {}
     warnings: tuple[str, ...] = ()
+
+    @property
+    def is_native(self) -> bool:
+        """Whether the run was made here, and not by another tool."""
+        return self.origin.partition(":")[0] == "native"
