@@ -124,6 +124,23 @@ def test_a_small_spread_is_a_spread():
     assert one(run(given), "f1").stderr == pytest.approx(2.5e-10, rel=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("given", "value", "missing"),
+    [
+        ([1e308, -1e308, 0.0, 0.0], 0.0, ""),
+        ([1e308] * 4, None, "not measurable"),
+        ([-1e308] * 4, None, "not measurable"),
+    ],
+)
+def test_numbers_that_no_float_can_sum_give_no_infinity(given, value, missing):
+    for trial in (-1, 0):
+        stat = one(run(scores("f1", given)), "f1", trial=trial)
+        assert (stat.value, stat.missing) == (value, missing)
+        assert (stat.stderr, *interval(stat)) == (None, None, None)
+        numbers = [n for n in stat.details.values() if isinstance(n, float)]
+        assert all(map(math.isfinite, numbers))
+
+
 def test_ratios_of_equal_parts_have_no_interval():
     bytes_ = MetricFacts("bits", "Bits", "", "accuracy", aggregation="ratio")
     given = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import duckdb
@@ -136,12 +137,16 @@ def _stat(
     straight = known.aggregation == "mean" or (
         known.aggregation == "ratio" and row.is_even
     )
-    if row.value is None or row.n < 2:
+    value = row.value if row.value is not None and math.isfinite(row.value) else None
+    if value is None or row.n < 2:
         stderr, low, high = NOTHING
     elif straight or row.computed_on == "worst":
         stderr, low, high = _mean_interval(row, known)
     else:
         stderr, low, high = _drawn_interval(connection, resampler, known, row)
+    if stderr is not None and not math.isfinite(stderr):
+        stderr, low, high = NOTHING  # of numbers whose squares no float can hold
+    missing = "" if value is not None else majority(row.missing)
     return Stat(
         metric=kind.metric,
         scorer=kind.scorer,
@@ -151,20 +156,21 @@ def _stat(
         perturbation=row.perturbation,
         computed_on=row.computed_on,
         trial=row.trial,
-        value=row.value,
+        value=value,
         stderr=stderr,
         ci_low=low,
         ci_high=high,
         n_scored=row.n_scored,
         n_asked=row.n_asked,
-        missing=cast("Any", "" if row.value is not None else majority(row.missing)),
+        missing=cast("Any", missing),
         details=_details(row),
     )
 
 
 def _details(row: Aggregate) -> dict[str, Any]:
     details: dict[str, Any] = {"missing": row.missing} if row.missing else {}
-    if row.trial == -1 and row.total is not None:
+    is_small = math.isfinite(row.total or 0.0) and math.isfinite(row.total_squared or 0)
+    if row.trial == -1 and row.total is not None and is_small:
         details |= over_trials(row.n_trials, row.total, row.total_squared or 0.0)
         details |= {"min": row.lowest, "max": row.highest}
     return details
