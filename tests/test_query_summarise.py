@@ -1,6 +1,7 @@
 """The aggregates of a run, on examples small enough to check by hand."""
 
 import json
+import math
 import os
 import random
 import subprocess
