@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from helmsite.errors import HelmsiteError
@@ -40,6 +41,20 @@ class Definitions:
         """Return what to know before a scenario's data is fetched and run, '' if nothing."""
         said = self._rendered(entry, lambda definition: (definition.caution,))
         return " ".join(" ".join(said).split())
+
+    def name(self, entry: str) -> str:
+        """Return a scenario's name as runs made here have it.
+
+        A name with a parameter that its file does not know, or without any, stays.
+        """
+        with suppress(HelmsiteError):
+            name, given = parse_entry(entry)
+            definition = self._definition(name) if given else None
+            if definition is not None and given.keys() <= definition.parameters.keys():
+                return parameters.canonical(
+                    definition, parameters.resolve(definition, given)
+                )
+        return entry
 
     def facts(self, entry: str) -> ScenarioFacts | None:
         """Return what is known of a scenario by its name; None if there is none of it.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -13,7 +14,7 @@ from helmsite.config import Maps, informed
 from helmsite.errors import HelmsiteError, SourceError
 from helmsite.importers import Aggregates, Notes, reading, redact
 from helmsite.query.summarise import stat_key
-from helmsite.run.reported import aggregates, storable
+from helmsite.run.reported import aggregates, computed_again, storable
 from helmsite.run.scoring import About, verdicts
 from helmsite.schema import Manifest, Provenance, Record, run_id
 
@@ -124,6 +125,7 @@ class Taker:
     def _archived(
         self, of: Imported, found: Found, mark: str, notes: Notes, *, apart: bool
     ) -> Made:
+        of = replace(of, scenario=self._facts(of.scenario), card=self._card(of.card))
         spec = self._spec(of, notes)
         suite = self._wish.suite or of.suite or "imported"
         origin = f"{found.importer}:{of.key}"
@@ -149,8 +151,8 @@ class Taker:
             origin=origin,
             status="cancelled" if of.cancelled else "complete",
             spec=spec,
-            scenario=self._facts(of.scenario),
-            card=self._card(of.card),
+            scenario=of.scenario,
+            card=of.card,
             metrics=facts,
             perturbations=of.perturbations,
             provenance=Provenance(
@@ -198,7 +200,7 @@ class Taker:
         return structs.replace(
             spec,
             model=model,
-            scenario=maps.scenarios.get(spec.scenario, spec.scenario),
+            scenario=self._scenario(spec.scenario),
             settings=redact.settings(spec.settings, notes.hidden),
         )
 
@@ -216,9 +218,14 @@ class Taker:
         }
         return structs.replace(known, **said)
 
+    def _scenario(self, name: str) -> str:
+        """Return the name that the user wants, or that runs made here have."""
+        meant = self._wish.maps.scenarios.get(name)
+        return self._definitions.name(name) if meant is None else meant
+
     def _facts(self, facts: ScenarioFacts) -> ScenarioFacts:
         """Return what the source says of a scenario, and what is known of it by its name."""
-        name = self._wish.maps.scenarios.get(facts.name, facts.name)
+        name = self._scenario(facts.name)
         facts = structs.replace(facts, name=name)
         known = self._definitions.facts(name)
         if known is None:
@@ -241,7 +248,7 @@ class Taker:
             structs.replace(
                 row,
                 model=maps.models.get(row.model, row.model),
-                scenario=maps.scenarios.get(row.scenario, row.scenario),
+                scenario=self._scenario(row.scenario),
                 source_file=row.source_file or found.names[0],
                 source_sha256=row.source_sha256 or mark,
             )
@@ -264,14 +271,14 @@ class _Told(Record, frozen=True):
     equal: int
     different: tuple[str, ...]
     warnings: tuple[str, ...]
+    again: str = ""
 
     @property
     def verified(self) -> tuple[str, ...]:
-        """What the source's aggregates were held against, as a sentence."""
-        if not self.equal:
-            return ()
+        """What the source's aggregates were held against, as sentences."""
         are = "aggregate follows" if self.equal == 1 else "aggregates follow"
-        return (f"{self.equal} of the source's {are} from its own instances.",)
+        follow = f"{self.equal} of the source's {are} from its own instances."
+        return tuple(filter(None, [follow if self.equal else "", self.again]))
 
 
 def _judged(
@@ -281,7 +288,7 @@ def _judged(
     said = aggregates(of)
     scores, stats = list(of.scores), said.stats
     facts = {each.name: _known(each) for each in of.metrics}
-    warnings = []
+    warnings, again = [], ""
     if said.different:
         warnings.append(
             f"{len(said.different)} of the source's aggregates are not what its own "
@@ -297,6 +304,7 @@ def _judged(
             About(of.scenario.name, of.perturbations, of.card),
         )
         scores += made
+        again = computed_again(said.stats, summed)
         there = {stat_key(s) for s in summed}
         stats = [s for s in stats if stat_key(s) not in there]
         stats += summed
@@ -308,7 +316,7 @@ def _judged(
         scores,
         stats,
         tuple(facts.values()),
-        _Told(said.equal, said.different, tuple(warnings)),
+        _Told(said.equal, said.different, tuple(warnings), again),
     )
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from helmsite.schema import PublishedStat, Stat
 
 TOLERANCE = 1e-9
+FEW = 5
 
 
 class Reported(NamedTuple):
@@ -68,6 +69,27 @@ def aggregates(of: Imported) -> Reported:
             here = structs.replace(mine, origin="computed")
             found[stat_key(here)] = here
     return Reported(list(found.values()), equal, tuple(different))
+
+
+def computed_again(said: Iterable[Stat], made: Iterable[Stat]) -> str:
+    """Return how many of a source's aggregates our own from its replies equal, '' for none."""
+    ours = {stat_key(structs.replace(s, origin="reported")): s for s in made}
+    pairs = [
+        (ours[stat_key(s)], s)
+        for s in said
+        if s.trial == -1 and s.value is not None and stat_key(s) in ours
+    ]
+    other = [_told(s) for mine, s in pairs if not same(mine.value, s.value)]
+    if not pairs:
+        return ""
+    told = (
+        f"{len(pairs) - len(other)} of {len(pairs)} aggregates that helmsite computes from "
+        "the replies as well are equal to the source's"
+    )
+    if not other:
+        return f"{told}."
+    more = f" and {len(other) - FEW} more" if len(other) > FEW else ""
+    return f"{told}; others are not: {', '.join(other[:FEW])}{more}."
 
 
 def same(one: float | None, other: float | None) -> bool:

@@ -72,6 +72,9 @@ def rescore(
     manifest = archive.manifest(run_id)
     adapter = manifest.spec.adapter
     known = [m.name for m in manifest.metrics if metrics.is_ours(m)]
+    if not manifest.is_native:  # what a source reports need not be computable here
+        made = {s.metric for s in archive.stats(run_id) if s.origin == "computed"}
+        known = [name for name in known if name in made]
     wanted = tuple(dict.fromkeys([*known, *extra]))
     card = manifest.card
     names = metrics.applicable(adapter.method, wanted, adapter.num_outputs, card)
