@@ -30,6 +30,8 @@ def by_perturbation(stats: Sequence[Stat], about: Numbers) -> Iterator[Stats]:
     found: dict[tuple[str, str], dict[str, dict[str, Stat]]] = {}
     for stat in stats:
         if stat.perturbation and not stat.sub_split and stat.trial == -1:
+            if stat.missing == "not asked":
+                continue
             rows = found.setdefault((stat.metric, stat.scorer), {})
             rows.setdefault(stat.perturbation, {}).setdefault(stat.computed_on, stat)
     titles = {p.name: p.title for p in about.manifest.perturbations}

@@ -23,7 +23,8 @@ class Numbers(NamedTuple):
     """What every table of a run needs.
 
     `split` is the main one, `several` says that there are others, `twins` that instances
-    have perturbed versions, `linked` that the run's instances are published.
+    have perturbed versions, `linked` that the run's instances are published. `confirmed`
+    are metrics and scorers whose source reports just what is computed here.
     """
 
     manifest: Manifest
@@ -32,6 +33,7 @@ class Numbers(NamedTuple):
     several: bool
     twins: bool
     linked: bool
+    confirmed: frozenset[tuple[str, str]] = frozenset()
 
     def instances(self, **state: str) -> str:
         """Return the address of the run's instances in a state of its finder.

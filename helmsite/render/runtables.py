@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from msgspec import structs
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 MOST_CELLS = 600
 """A table with more cells shows fewer metrics: 200 groups keep three."""
+CONFIRMED = "As the source reports it."
 MOST_METRICS = 8
 """A run's first table shows so many metrics, and all where they are not many more."""
 
@@ -43,6 +45,7 @@ def tables(
     fold away. Tables of groups end with their `gaps`. `linked`: whether rows lead to the
     instances that they are about.
     """
+    stats, confirmed = _without_twins(stats)
     metrics = {m.name: m for m in manifest.metrics}
     first = main.name if main else ""
     ordered = sorted(stats, key=_order(manifest, first))
@@ -60,6 +63,7 @@ def tables(
         several=len(sizes) > 1,
         twins=any(s.perturbation for s in stats),
         linked=linked,
+        confirmed=confirmed,
     )
     whole = [s for s in told if _is_whole(s)]
     if whole:
@@ -72,6 +76,34 @@ def tables(
     if asked:
         made = by_split("What was asked and how it ended", asked, about)
         yield structs.replace(made, folded=bool(whole))
+
+
+def _without_twins(
+    stats: Sequence[Stat],
+) -> tuple[list[Stat], frozenset[tuple[str, str]]]:
+    """Return aggregates without those that the source reports as we compute them.
+
+    And the metrics, with their scorer, of which there were some and no others.
+    """
+    computed = {_place(s): s.value for s in stats if s.origin == "computed"}
+    kept, equal, other = [], set(), set()
+    for stat in stats:
+        mine = computed.get(_place(stat)) if stat.origin == "reported" else None
+        if mine is None or stat.value is None:
+            kept.append(stat)
+        elif math.isclose(mine, stat.value, rel_tol=1e-9, abs_tol=1e-9):
+            equal.add((stat.metric, stat.scorer))
+        else:
+            kept.append(stat)
+            other.add((stat.metric, stat.scorer))
+    return kept, frozenset(equal - other)
+
+
+def _place(stat: Stat) -> tuple[object, ...]:
+    return (
+        *(stat.metric, stat.scorer, stat.split, stat.sub_split),
+        *(stat.perturbation, stat.computed_on, stat.trial),
+    )
 
 
 def _first_metrics(table: Stats) -> Iterator[Stats]:
@@ -130,6 +162,7 @@ def by_split(caption: str, stats: Sequence[Stat], about: Numbers) -> Stats:
         facts = about.metrics.get(name)
         notes = [boards.arrow(facts)[0], "reported" if origin == "reported" else ""]
         notes.append(facts.description if facts else "")
+        notes.append(CONFIRMED if (name, scorer) in about.confirmed else "")
         views.append(
             RowView(
                 about.title(name, scorer),
