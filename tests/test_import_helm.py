@@ -70,7 +70,7 @@ def test_a_run_says_what_it_is(brought: Brought) -> None:
     }
     assert flags.pop("mild_mix") == (True, False)
     assert set(flags.values()) == {(False, True)}
-    assert run.scenario.title == "MMLU (subject=elementary_mathematics)"
+    assert run.scenario.title == "MMLU (elementary mathematics)"
     assert run.scenario.groups == ("mmlu",)
     assert run.scenario.taxonomy.task == "question answering"
     assert (run.scenario.main_metric, run.scenario.main_split) == (

@@ -224,7 +224,10 @@ class Taker:
         return self._definitions.name(name) if meant is None else meant
 
     def _facts(self, facts: ScenarioFacts) -> ScenarioFacts:
-        """Return what the source says of a scenario, and what is known of it by its name."""
+        """Return what the source says of a scenario, and what is known of it by its name.
+
+        A scenario that is known has one title, whoever ran it.
+        """
         name = self._scenario(facts.name)
         facts = structs.replace(facts, name=name)
         known = self._definitions.facts(name)
@@ -235,7 +238,7 @@ class Taker:
             field: getattr(known, field)
             for field in facts.__struct_fields__
             if field not in {"name", "main_metric", "main_split"}
-            and getattr(facts, field) == getattr(usual, field)
+            and (field == "title" or getattr(facts, field) == getattr(usual, field))
         }
         return structs.replace(facts, **more)
 
@@ -276,8 +279,10 @@ class _Told(Record, frozen=True):
     @property
     def verified(self) -> tuple[str, ...]:
         """What the source's aggregates were held against, as sentences."""
-        are = "aggregate follows" if self.equal == 1 else "aggregates follow"
-        follow = f"{self.equal} of the source's {are} from its own instances."
+        verb = "follows" if self.equal == 1 else "follow"
+        follow = (
+            f"{self.equal} of the source's aggregates {verb} from its own instances."
+        )
         return tuple(filter(None, [follow if self.equal else "", self.again]))
 
 
