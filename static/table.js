@@ -6,7 +6,7 @@
   const collator = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
   const UNKNOWN = "unknown";
   const UNITS = { "": 1, K: 1e3, M: 1e6, B: 1e9, T: 1e12 };
-  const LABELS = { creator: "Creator", size: "Size", access: "Access", scenario: "Scenario", model: "Model", suite: "Suite", method: "Asked as", status: "Status", metric: "Metric", task: "Task", language: "Language" };
+  const LABELS = { creator: "Creator", size: "Size", access: "Access", scenario: "Scenario", model: "Model", suite: "Suite", method: "Asked as", status: "Status", metric: "Metric", task: "Task", language: "Language", tool: "Made by" };
 
   // 7B, 350 M, 7200000000 as a number; null where it is none.
   const parameters = (text) => {

@@ -93,8 +93,14 @@ def _features(run: RunSummary) -> Iterator[str]:
 
 
 def source(manifest: Manifest) -> str:
-    """Return where a run came from: `native`, with its label, or the tool that made it."""
-    return manifest.origin if manifest.is_native else manifest.provenance.source_tool
+    """Return where a run came from: `native`, with its label, or the tool that made it.
+
+    Of several results of one run, those that are kept apart end in `#` and their mark.
+    """
+    if manifest.is_native or not manifest.provenance.source_tool:
+        return manifest.origin
+    _, sign, mark = manifest.origin.rpartition("#")
+    return f"{manifest.provenance.source_tool}{sign}{mark if sign else ''}"
 
 
 def _time(manifest: Manifest) -> str:

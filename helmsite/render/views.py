@@ -17,6 +17,7 @@ from helmsite.render.pages import (
     ScenariosPage,
 )
 from helmsite.render.parts import CellView, Link, RunLine
+from helmsite.render.runnames import source
 from helmsite.render.text import HEAD, TAIL, blank, edged, plain, visible
 
 if TYPE_CHECKING:
@@ -185,6 +186,6 @@ def run_line(row: RunSummary, frames: Frames, path: str) -> RunLine:
         instances=row.n_instances,
         status=manifest.status,
         day=formats.day(manifest.provenance.finished_at),
-        origin=plain(manifest.origin),
+        origin=plain(source(manifest)),
         anchor=reach.line_of(site, manifest.run_id),
     )
