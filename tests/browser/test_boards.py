@@ -387,7 +387,7 @@ def test_head_and_first_column_stay_and_hide_no_focus(opened: Open) -> None:
             "wide/index.html", viewport={"width": width, "height": 700}, fresh=True
         )
         assert page.evaluate("document.documentElement.scrollWidth") == width
-        region = page.locator(".scroll")
+        region = page.locator(".scroll:has(table)")
         assert "more" in (region.get_attribute("class") or "")
         box = region.bounding_box()
         assert box
