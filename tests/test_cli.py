@@ -13,10 +13,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from helmsite import __version__
+from helmsite.archive import Archive
 from helmsite.cli import COMMANDS, demo, main
 from helmsite.cli.new import new_project
 from helmsite.cli.options import visible
 from helmsite.config import load_project
+from tests.query_runs import make_run
 
 ROOT = Path(__file__).parents[1]
 
@@ -110,6 +112,19 @@ def test_a_new_project_runs_builds_checks_and_shows(project: Path) -> None:
     assert board.exit_code == 0, board.output
     assert "Trigram" in board.output
     assert helmsite("score", "-p", project).exit_code == 0
+
+
+def test_a_board_shows_the_columns_that_have_room_and_counts_the_rest(
+    tmp_path: Path,
+) -> None:
+    archive = Archive(tmp_path / "runs")
+    for n in range(20):
+        make_run(archive, f"task{n:02}", "org/m", [1, 0])
+    board = helmsite("aggregate", "-p", tmp_path)
+    assert board.exit_code == 0, board.output
+    assert "task13" in board.output
+    assert "task14" not in board.output
+    assert "6 more columns have no room here" in board.output
 
 
 def test_a_second_run_sends_nothing(project: Path) -> None:

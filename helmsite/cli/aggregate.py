@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from helmsite.query.rows import Cell, Column, Leaderboard
 
 
-PIPED_WIDTH = 200  # columns, where no terminal says how wide it is
+PIPED_WIDTH = 200  # characters, where no terminal says how wide it is
+NAMES = 32  # characters for models and their win rates
+NARROWEST = 12  # characters of a column
+FEWEST = 6
 
 
 @click.command()
@@ -42,12 +45,21 @@ def command(place: Place, only: str | None, family: str) -> None:
             if family not in group.families and only is None:
                 click.echo(f"{visible(group.title)}: no {family} values.")
                 continue
-            console.print(_table(group.title, results.leaderboard(group.name, family)))
+            board = results.leaderboard(group.name, family)
+            most = max(FEWEST, (console.width - NAMES) // NARROWEST)
+            console.print(_table(group.title, board, most))
+            more = len(board.columns) - most
+            if more > 0:
+                click.echo(
+                    f"{more} more columns have no room here: choose a smaller group with "
+                    "--group, or see them all with `helmsite serve`."
+                )
         if groups and only not in (None, *(g.name for g in groups)):
             results.leaderboard(str(only), family)
 
 
-def _table(title: str, board: Leaderboard) -> Table:
+def _table(title: str, board: Leaderboard, most: int) -> Table:
+    """Return a board's first columns as a table."""
     from rich.markup import escape
     from rich.table import Table
 
@@ -56,7 +68,7 @@ def _table(title: str, board: Leaderboard) -> Table:
     )
     table.add_column("Model", overflow="fold")
     table.add_column("Mean win rate", justify="right", overflow="fold")
-    for column in board.columns:
+    for column in board.columns[:most]:
         table.add_column(escape(_heading(column)), justify="right", overflow="fold")
     for row in board.rows:
         rate = "·" if row.win_rate is None else f"{row.win_rate:.3f}"
@@ -65,7 +77,7 @@ def _table(title: str, board: Leaderboard) -> Table:
         table.add_row(
             escape(visible(name)),
             rate,
-            *map(_cell, row.cells),
+            *map(_cell, row.cells[:most]),
         )
     return table
 
