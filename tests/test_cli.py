@@ -119,11 +119,11 @@ def test_a_board_shows_the_columns_that_have_room_and_counts_the_rest(
 ) -> None:
     archive = Archive(tmp_path / "runs")
     for n in range(20):
-        make_run(archive, f"task{n:02}", "org/m", [1, 0])
+        make_run(archive, f"t{n:02}", "org/m", [1, 0])
     board = helmsite("aggregate", "-p", tmp_path)
     assert board.exit_code == 0, board.output
-    assert "task13" in board.output
-    assert "task14" not in board.output
+    assert "t13" in board.output
+    assert "t14" not in board.output
     assert "6 more columns have no room here" in board.output
 
 
