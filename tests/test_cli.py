@@ -122,9 +122,9 @@ def test_a_board_shows_the_columns_that_have_room_and_counts_the_rest(
         make_run(archive, f"t{n:02}", "org/m", [1, 0])
     board = helmsite("aggregate", "-p", tmp_path)
     assert board.exit_code == 0, board.output
-    assert "t13" in board.output
-    assert "t14" not in board.output
-    assert "6 more columns have no room here" in board.output
+    assert "T10" in board.output
+    assert "T11" not in board.output
+    assert "9 more columns have no room here" in board.output
 
 
 def test_a_second_run_sends_nothing(project: Path) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 PIPED_WIDTH = 200  # characters, where no terminal says how wide it is
 NAMES = 32  # characters for models and their win rates
-NARROWEST = 12  # characters of a column
+NARROWEST = 15  # characters of a column: an interval of a share
 FEWEST = 6
 
 
