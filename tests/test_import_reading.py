@@ -248,6 +248,18 @@ def test_a_tree_holds_all_files_hidden_ones_too(tmp_path: Path) -> None:
     assert list(tree.beside(first.path)) == ["a.json"]
 
 
+def test_files_of_one_name_in_two_roots_are_told_apart(tmp_path: Path) -> None:
+    for name in ("a/r/x.json", "b/r/x.json", "b/r/y.json"):
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("{}")
+    roots = [tmp_path / "a" / "r", tmp_path / "b" / "r"]
+    names = [f.name for f in Tree(roots, Notes()).open()]
+    assert names == ["x.json", "r/x.json", "y.json"]
+    names = [f.name for f in Tree([*roots, tmp_path / "a"], Notes()).open()]
+    assert names == ["x.json", "r/x.json", "y.json"]
+
+
 @pytest.mark.parametrize(
     ("raw", "keys"),
     [

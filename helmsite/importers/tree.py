@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 from contextlib import suppress
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from helmsite.errors import ConfigError, SourceError
 from helmsite.importers import reading
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from helmsite.importers.found import Notes
@@ -60,15 +61,29 @@ class Tree:
             raise ConfigError(missing, "Check the path.")
         self.notes, self.mapping = notes, mapping
         self.files: dict[Path, File] = {}
+        self._named: dict[str, Path] = {}
         self._heads: dict[Path, bytes] = {}
         self._claimed: set[Path] = set()
         for path in paths:
-            for found in _walk(path):
+            for found in _walk(path, self._unreadable):
                 self._add(found, path)
 
-    def _add(self, path: Path, root: Path) -> None:
+    def _unreadable(self, error: OSError) -> None:
+        self.notes.skip(str(error.filename), error.strerror or str(error))
+
+    def _name(self, path: Path, root: Path) -> str:
+        """Return a file's name from its root; in two roots with one name it has more."""
         folder = root if root.is_dir() else root.parent
         name = path.relative_to(folder).as_posix()
+        while self._named.setdefault(name, path) != path:
+            if folder == folder.parent:
+                return str(path)
+            folder = folder.parent
+            name = path.relative_to(folder).as_posix()
+        return name
+
+    def _add(self, path: Path, root: Path) -> None:
+        name = self._name(path, root)
         try:
             facts = path.stat()
         except OSError as error:
@@ -91,7 +106,14 @@ class Tree:
 
     def beside(self, path: Path) -> dict[str, Path]:
         """Return the files in a file's folder by their names, claimed ones too."""
-        return {p.name: p for p in sorted(self.files) if p.parent == path.parent}
+        return self._folders.get(path.parent, {})
+
+    @cached_property
+    def _folders(self) -> dict[Path, dict[str, Path]]:
+        found: dict[Path, dict[str, Path]] = {}
+        for path in sorted(self.files):
+            found.setdefault(path.parent, {})[path.name] = path
+        return found
 
     def head(self, path: Path) -> bytes:
         """Return the first 64 KB of a file, b'' if it cannot be read."""
@@ -124,11 +146,11 @@ class Tree:
         return raw
 
 
-def _walk(path: Path) -> Iterator[Path]:
+def _walk(path: Path, told: Callable[[OSError], None]) -> Iterator[Path]:
     if not path.is_dir():
         yield path
         return
-    for folder, inner, names in os.walk(path):
+    for folder, inner, names in os.walk(path, onerror=told):
         inner[:] = sorted(n for n in inner if n not in NEVER)
         here = path.__class__(folder)
         yield from (here / name for name in sorted(names) if name not in NOISE)
