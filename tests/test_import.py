@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,8 +15,10 @@ from typing import Any
 import pytest
 
 from helmsite.archive import Archive
-from helmsite.config import load_project, read_maps
+from helmsite.config import SiteConfig, load_project, read_maps
 from helmsite.errors import ConfigError, RunError
+from helmsite.query import Results
+from helmsite.render import build
 from helmsite.run import rescore
 from helmsite.run.imported import Wish
 from helmsite.run.importing import Import, survey
@@ -434,3 +437,25 @@ def test_cells_that_no_archive_can_hold_are_told_and_stop_no_other(
     assert "twice.json: m · sums: accuracy (test) is there twice" in told
     rows = [(r.source_file, r.stat.value) for r in brought.archive.published()]
     assert rows == [("twice.json", 0.5), ("good.json", 0.5)]
+
+
+def test_the_site_says_where_a_result_came_from_and_what_holds(tmp_path: Path) -> None:
+    write(tmp_path / "in", "one.json")
+    write(tmp_path / "in", "apart.json", at=50, accuracy=0.75)
+    brought = bring([tmp_path / "in"], tmp_path / "runs")
+    with Results(brought.archive, SiteConfig(), cache=None) as results:
+        build(results, tmp_path / "site", SiteConfig())
+    pages = {
+        m.provenance.source_files[0]: (
+            tmp_path / "site" / "runs" / m.run_id / "index.html"
+        ).read_text("utf-8")
+        for m in brought.runs
+    }
+    one, apart = pages["one.json"], pages["apart.json"]
+    assert "1 of the source&#39;s aggregates follows from its own instances." in one
+    assert re.search(r"Source files</dt>\s*<dd[^>]*>one\.json", one)
+    assert "Other files give another result of this run" in apart
+    assert "1 of the source&#39;s aggregates are not what its own" in apart
+    listed = (tmp_path / "site" / "runs" / "index.html").read_text("utf-8")
+    assert "<small>toy</small>" in listed
+    assert re.search(r"<small>toy#[0-9a-f]{8}</small>", listed)

@@ -15,7 +15,7 @@ from helmsite.render.board import board, telling, win_view
 from helmsite.render.names import SiteMap
 from helmsite.render.runnames import run_names
 from helmsite.render.runtables import tables
-from helmsite.schema import MetricFacts, Stat, preset
+from helmsite.schema import MetricFacts, Provenance, Stat, preset
 from tests.site_source import EXACT, RUNTIME, SCENARIOS, FakeResults
 
 if TYPE_CHECKING:
@@ -366,3 +366,37 @@ def test_of_many_metrics_the_first_are_in_sight_and_all_are_there(
     if shown < metrics:
         left = metrics - shown - 3
         assert made[1].note == f"M8, M9, M10 and {left} others"
+
+
+def test_runs_of_other_tools_are_told_apart_by_tool_then_by_time() -> None:
+    tool = {"source_tool": "lm_eval"}
+
+    def brought(run_id: str, started: float, **more: str) -> RunSummary:
+        made = Provenance(started_at=started, **(tool | more))  # type: ignore[arg-type]
+        return run_like(run_id, origin=f"lm_eval:{run_id}", provenance=made)
+
+    named = run_names([brought("r1", 1e9), brought("r2", 1e9 + 60), run_like("r3")])
+    assert [n.differs for n in named.values()] == [
+        "lm_eval, 2001-09-09 01:46 UTC",
+        "lm_eval, 2001-09-09 01:47 UTC",
+        "native",
+    ]
+
+
+def test_a_number_that_the_source_reports_as_we_compute_it_has_one_row() -> None:
+    summary = samples.summary()
+    stats = [
+        Stat("em", 0.5, split="test", n_scored=2, n_asked=2),
+        Stat("em", 0.5 + 1e-12, split="test", n_scored=2, n_asked=2, origin="reported"),
+        Stat("f1", 0.5, split="test", n_scored=2, n_asked=2),
+        Stat("f1", 0.6, split="test", n_scored=2, n_asked=2, origin="reported"),
+        Stat("em", None, split="test", perturbation="robustness", computed_on="worst",
+             missing="not asked", origin="reported"),
+    ]  # fmt: skip
+    made = list(tables(stats, summary.manifest, None))
+    assert [t.caption for t in made] == ["By split"]
+    assert [(r.title, r.note) for r in made[0].rows] == [
+        ("em", "As the source reports it."),
+        ("f1", ""),
+        ("f1", "reported"),
+    ]

@@ -46,7 +46,7 @@ def run_names(runs: Iterable[RunSummary]) -> dict[str, RunName]:
             inside = ", ".join(t for t in told if t)
             named[run.manifest.run_id] = RunName(
                 f"{shared} ({inside})" if inside else shared,
-                ", ".join(told[1:]),
+                ", ".join(t for t in told[1:] if t),
                 inside,
             )
     return named

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from helmsite.render.parts import Frame
     from helmsite.schema import AdapterSpec, Manifest
 
+FEW = 5
 WITHHELD = (
     "Only aggregates of this scenario are published: its instances, prompts and "
     "completions stay in the archive."
@@ -297,6 +298,9 @@ def _provenance(manifest: Manifest) -> Iterable[Fact]:
         ("Duration", formats.seconds(took) if took is not None else ""),
         ("helmsite", made.helmsite_version),
         ("Made by", tool),
+        ("Source files", _some(made.source_files)),
+        ("Source SHA-256", made.source_sha256),
+        ("Source of", formats.moment(made.source_at)),
         ("Model revision", model.revision),
         ("Weights SHA-256", model.weights_sha256),
         ("Runtime", model.runtime),
@@ -308,3 +312,9 @@ def _provenance(manifest: Manifest) -> Iterable[Fact]:
         ("Perturbations", ", ".join(manifest.spec.perturbations)),
     ]
     return (Fact(name, plain(value)) for name, value in known if value)
+
+
+def _some(names: Sequence[str]) -> str:
+    """Return the first of some names, and how many more there are."""
+    more = len(names) - FEW
+    return ", ".join(names[:FEW]) + (f" and {more} more" if more > 0 else "")
