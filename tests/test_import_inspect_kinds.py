@@ -509,6 +509,21 @@ def test_secrets_in_errors_are_replaced_and_counted(tmp_path: Path) -> None:
     assert brought.report.notes.hidden["a credential"] == 2
 
 
+def test_the_coloured_copy_of_a_traceback_is_left_out_wherever_it_stands(
+    tmp_path: Path,
+) -> None:
+    one: dict[str, Any] = failed("a")
+    one["error_retries"] = [dict(one["error"])]
+    one["events"] = [{"event": "error", "error": dict(one["error"])}]
+    brought = imported(tmp_path / "logs", log([one]))
+    (reply,) = replies(brought)
+    extra = reply.completion.extra
+    plain = {"message": "it broke", "traceback": "..."}
+    assert extra["error"] == plain
+    assert extra["error_retries"] == [plain]
+    assert extra["events"][0]["error"] == plain
+
+
 def test_the_number_and_the_text_of_one_id_are_two_samples(tmp_path: Path) -> None:
     brought = imported(tmp_path / "logs", log([sample(1), sample("1", "I")]))
     instances = brought.archive.instances(only(brought).run_id)

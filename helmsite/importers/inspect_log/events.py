@@ -77,8 +77,22 @@ def events(
             _refill(event, calls)
         elif kind == "state":
             event["changes"] = _own_changes(event.get("changes"))
-        event.pop("traceback_ansi", None)
-        found.append(_clean(event, hidden))
+        found.append(_clean(without_colours(event), hidden))
+    return found
+
+
+def without_colours(found: Any) -> Any:
+    """Return errors without the copy of their traceback that is coloured for terminals.
+
+    It stands in the error of a sample, in those of its retries, and in that of an event.
+    """
+    if isinstance(found, list):
+        return [without_colours(each) for each in found]
+    if isinstance(found, dict):
+        kept = {k: v for k, v in found.items() if k != "traceback_ansi"}
+        if isinstance(kept.get("error"), dict):
+            kept["error"] = without_colours(kept["error"])
+        return kept
     return found
 
 

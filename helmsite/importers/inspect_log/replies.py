@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any
 from msgspec import structs
 
 from helmsite.importers import redact
-from helmsite.importers.inspect_log.events import before_answer, events, own_calls
+from helmsite.importers.inspect_log.events import (
+    before_answer,
+    events,
+    own_calls,
+    without_colours,
+)
 from helmsite.importers.inspect_log.samples import LETTERS, message, told
 from helmsite.importers.values import Place, Row, number, plain
 from helmsite.schema import Completion, Reply, Request, TopLogprob, Usage
@@ -237,17 +242,10 @@ def _extra(
         extra["events"] = events
     for name in ("error", "error_retries"):
         if sample.get(name):
-            extra[name] = redact.settings(_no_colours(plain(sample.get(name))), hidden)
+            extra[name] = redact.settings(
+                without_colours(plain(sample.get(name))), hidden
+            )
     return extra
-
-
-def _no_colours(found: Any) -> Any:
-    """Return errors without the copy of their traceback that is coloured for terminals."""
-    if isinstance(found, list):
-        return [_no_colours(each) for each in found]
-    if isinstance(found, dict):
-        return {k: v for k, v in found.items() if k != "traceback_ansi"}
-    return found
 
 
 def moment(found: Any, place: Place) -> float | None:
