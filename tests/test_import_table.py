@@ -255,6 +255,22 @@ def test_a_table_as_spreadsheets_export_it(encoding: str, tmp_path: Path) -> Non
         assert told == []
 
 
+def test_points_between_thousands_leave_the_comma_its_fractions(
+    tmp_path: Path,
+) -> None:
+    text = "model;task;accuracy;n\na;mmlu;68,4;14.042\na;gsm8k;79,6;1.319\n"
+    brought = bring(written(tmp_path, "x.csv", text), tmp_path)
+    found = {
+        r.scenario: (round(r.stat.value or 0, 9), r.stat.n_scored)
+        for r in published(brought)
+    }
+    assert found == {
+        "mmlu": (0.684, 14042),
+        "gsm8k": (0.796, 1319),
+    }
+    assert problems(brought) == []
+
+
 def test_a_legacy_letter_far_behind_the_head_is_read_too(tmp_path: Path) -> None:
     lines = ["model,task,accuracy", *(f"m{n},t,0.5" for n in range(9000)), "é,t,0.25"]
     file = written(tmp_path, "x.csv", "\n".join(lines), "latin-1")
@@ -292,6 +308,14 @@ def test_the_sign_between_columns_is_found(sign: str, tmp_path: Path) -> None:
         (3, ".", 3.0),
         ("0.5 ± 0.1", ".", 0.5),
         ("12 ± 3%", ".", 0.12),
+        ("**71.3**", ".", 71.3),
+        ("**71.3 ± 0.4**", ".", 71.3),
+        ("**71.3** ± 0.4", ".", 71.3),
+        ("71.3 (±0.4)", ".", 71.3),
+        (r"$71.3_{\pm 0.4}$", ".", 71.3),
+        (r"\textbf{71.3}", ".", 71.3),
+        ("__*71.3*__", ".", 71.3),
+        ("<b>71.3 %</b>", ".", 0.713),
         ("nan", ".", None),
         ("-", ".", None),
         ("", ".", None),
@@ -305,7 +329,24 @@ def test_numbers_as_people_write_them(
 
 
 @pytest.mark.parametrize(
-    "text", ["1,5", "1_0", "abc", "0x10", "1.2.3", "%", "1,23,456"]
+    "written_",
+    [
+        "**71.3 ± 0.4**",
+        "**71.3** ± 0.4",
+        "71.3 (±0.4)",
+        "$71.3_{\\pm 0.4}$",
+        "71.3±**0.4**",
+    ],
+)
+def test_what_stands_behind_a_sign_is_kept_however_papers_write_it(
+    written_: str,
+) -> None:
+    assert Cells().figure(written_, Place("x")) == (71.3, "", 0.4)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1,5", "1_0", "**", "**71.3*", "***", "abc", "0x10", "1.2.3", "%", "1,23,456"],
 )
 def test_what_is_no_number_is_refused(text: str) -> None:
     with pytest.raises(Exception, match="expected a number"):

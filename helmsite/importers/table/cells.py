@@ -29,6 +29,12 @@ _THOUSANDS = {
 SHORT = 100
 """Characters of a text in which a ± is looked for."""
 
+_BOLD = re.compile(
+    r"(\*{1,3}|_{1,3}|~~|`)(.+)\1$"
+    r"|\\(?:textbf|textit|underline|emph|mathbf)\{([^{}]+)\}$|\$([^$]+)\$$"
+    r"|<(?:b|i|u|em|strong)>([^<>]+)</(?:b|i|u|em|strong)>$",
+    re.IGNORECASE,
+)
 _SPREAD = re.compile(r"(.+?)\s*(?:±|\+/-|\+-|\\pm)\s*(.+)$")
 
 
@@ -90,12 +96,12 @@ class Cells:
                 return Figure(of.values[key])
         if self.is_nothing(found):
             return Figure(None, "not measurable")
-        if isinstance(found, str) and (match := _SPREAD.match(found.strip()[:SHORT])):
-            found = match[1]
-            spread = self._number(match[2], place)
-            if match[2].strip().endswith("%") and not match[1].strip().endswith("%"):
+        if isinstance(found, str) and (match := _SPREAD.match(bare(found[:SHORT]))):
+            found, behind = match[1].rstrip("({_ "), match[2].rstrip(")} ")
+            spread = self._number(bare(behind), place)
+            if behind.endswith("%") and not found.endswith("%"):
                 found += "%"
-        value = self._number(found, place)
+        value = self._number(bare(found) if isinstance(found, str) else found, place)
         if value is None:
             return Figure(None, "nan")
         if of is not None:
@@ -112,7 +118,7 @@ class Cells:
         """
         if self.is_nothing(found):
             return None
-        value = self._number(found, place)
+        value = self._number(bare(found) if isinstance(found, str) else found, place)
         return value / 100 if value is not None and of and of.percent else value
 
     def integer(self, found: Any, place: Place) -> int | None:
@@ -204,3 +210,11 @@ class Cells:
         if digits.replace(other, "", 1).lstrip("+-").isdigit():
             why += f'; if its fraction follows a {other!r}, say `decimal: "{other}"`'
         return why
+
+
+def bare(found: str) -> str:
+    """Return a text without the marks of what stands out in papers: `**71.3**` is 71.3."""
+    found = found.strip()
+    while len(found) <= SHORT and (match := _BOLD.match(found)):
+        found = next(part for part in match.groups()[1:] if part is not None).strip()
+    return found

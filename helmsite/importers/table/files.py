@@ -43,6 +43,7 @@ CSV_NAMES = (".csv", ".tsv", ".tab")
 _COMMA = re.compile(r"[-+]?\d+,\d+ ?%?$")
 _POINT = re.compile(r"[-+]?\d*\.\d+ ?%?$")
 _NEXT = re.compile(r"[\s,]*\{")
+_GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}(\.\d{3})+$")
 _SEP = re.compile(r"sep=(.)$")
 
 
@@ -276,7 +277,8 @@ def _cells(sample: str, delimiter: str, *, whole: bool) -> list[list[str]]:
 def _decimal(found: list[list[str]], delimiter: str) -> str:
     cells = [cell.strip() for row in found for cell in row]
     comma = delimiter != "," and any(_COMMA.match(cell) for cell in cells)
-    return "," if comma and not any(_POINT.match(cell) for cell in cells) else "."
+    points = [cell for cell in cells if _POINT.match(cell)]
+    return "," if comma and all(map(_GROUPED.match, points)) else "."
 
 
 def header(cells: list[str]) -> tuple[str, ...]:
