@@ -15,6 +15,7 @@ from helmsite.importers.every_eval_ever.line import inline, line
 from helmsite.importers.every_eval_ever.results import Measure, guessed, scenario_facts
 from helmsite.importers.every_eval_ever.samples import Samples
 from helmsite.importers.found import Aggregates, Imported
+from helmsite.importers.titles import metric_title
 from helmsite.importers.values import Place, Row
 from helmsite.schema import (
     DataRevision,
@@ -257,7 +258,7 @@ def _own_name(found: Line, header: Header) -> str:
 def _plain_facts(metric: str, header: Header) -> MetricFacts:
     """Return the facts of a metric of which only scores of samples are known."""
     said = f"As reported by {header.library or 'the source'}."
-    return MetricFacts(metric, metric, said, "", source=header.library)
+    return MetricFacts(metric, metric_title(metric), said, "", source=header.library)
 
 
 def _fewer(about: Sequence[Result], replies: Sequence[Reply]) -> list[str]:

@@ -14,6 +14,7 @@ from msgspec import structs
 
 from helmsite.errors import SourceError
 from helmsite.importers.every_eval_ever.header import details_of, hidden, read_json
+from helmsite.importers.titles import metric_title
 from helmsite.importers.values import Row
 from helmsite.schema import MetricFacts, ScenarioFacts, Stat, format_entry
 
@@ -284,7 +285,8 @@ def metric_facts(metric: str, config: Row, header: Header) -> MetricFacts:
     is_sentence = bool(re.search(r"\s", description)) and not header.is_published
     return MetricFacts(
         name=metric,
-        title=more.get("title") or config.text("metric_name", "") or metric,
+        title=more.get("title")
+        or metric_title(config.text("metric_name", "") or metric),
         description=description
         if is_sentence
         else f"As reported by {header.library or 'the source'}.",

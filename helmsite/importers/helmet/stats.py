@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from helmsite.importers.helmet.rows import JUDGE, LENGTHS, SPLIT
+from helmsite.importers.titles import metric_title
 from helmsite.importers.values import Row, number, plain
 from helmsite.schema import MetricFacts, Stat
 
@@ -47,6 +48,36 @@ MEANINGS = {
     "throughput": "Items answered in a second",
     "memory_usage": "Most memory of accelerators in use, in bytes",
 }
+TITLES = {
+    "citation_prec": "Citation precision",
+    "citation_rec": "Citation recall",
+    "gpt-4-f1": "GPT-4 F1",
+    "gpt-4-fluency": "GPT-4 fluency",
+    "gpt-4-precision": "GPT-4 precision",
+    "gpt-4-recall": "GPT-4 recall",
+    "gpt-4-score": "GPT-4 score",
+    "input_len": "Prompt tokens",
+    "length": "Words in an answer",
+    "memory_usage": "Memory",
+    "num_preds": "Items in an answer",
+    "output_len": "Answer tokens",
+    "qampari_f1": "QAMPARI F1",
+    "qampari_f1_top5": "QAMPARI F1 (top 5)",
+    "qampari_prec": "QAMPARI precision",
+    "qampari_rec": "QAMPARI recall",
+    "qampari_rec_top5": "QAMPARI recall (top 5)",
+    "rougeL_f1": "ROUGE-L F1",
+    "rougeL_recall": "ROUGE-L recall",
+    "rougeLsum_f1": "ROUGE-Lsum F1",
+    "rougeLsum_recall": "ROUGE-Lsum recall",
+    "ruler_recall": "RULER recall",
+    "str_em": "String exact match",
+    "str_hit": "String hit",
+    "substring_exact_match": "Substring exact match",
+    "throughput": "Throughput",
+}
+"""Those of HELMET's names alone; others are called as everywhere."""
+
 RANKED = {
     "NDCG": "Mean discounted gain of the first",
     "MAP": "Mean of average precision over the first",
@@ -115,7 +146,7 @@ def fact(name: str) -> MetricFacts:
     )
     return MetricFacts(
         name=name,
-        title=name,
+        title=TITLES.get(name) or metric_title(name),
         description=f"{said}.",
         family=family,
         higher_is_better=EFFICIENCY.get(name, None if name in GENERAL else True),

@@ -10,6 +10,7 @@ import math
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from helmsite.errors import SourceError
+from helmsite.importers.titles import metric_title
 from helmsite.importers.values import Place, number, plain
 from helmsite.schema import MetricFacts
 
@@ -188,7 +189,7 @@ def facts(name: str, results: Results | None, task: str) -> MetricFacts:
     applied = rule(name, config) if config is not None else OWN.get(name, "mean")
     return MetricFacts(
         name=name,
-        title=known.title if known else name,
+        title=known.title if known else metric_title(name),
         description=known.description if known else "As the task's own code says.",
         family=known.family if known else "accuracy",
         aggregation=AGGREGATIONS[applied],

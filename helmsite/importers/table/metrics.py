@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal
 
+from helmsite.importers.titles import metric_title
 from helmsite.schema import MetricFacts
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def facts(
         family = ACCURACY if family == GENERAL else family
     if said and said.family:
         family = said.family
-    title = (said.title if said else "") or name
+    title = (said.title if said else "") or metric_title(name)
     told = said.description if said else ""
     here = " in percent, here as a share" if percent else ""
     return MetricFacts(
