@@ -534,3 +534,20 @@ def test_a_template_may_ask_for_what_is_not_there(tmp_path: Path) -> None:
     page.write_text("{{ text.titel }}")
     with pytest.raises(BuildError, match=r"own\.html cannot be rendered: .*titel"):
         Theme(str(tmp_path)).fragment("own.html", Link("a", ""))
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"),
+    [
+        (1_418_998.4, "1,420,000"),
+        (172_700.6, "173,000"),
+        (99_999.6, "100,000"),
+        (1_234.4, "1,234"),
+        (1_418_998.0, "1,418,998"),
+        (206.4, "206"),
+    ],
+)
+def test_a_large_mean_shows_no_digits_that_mean_nothing(
+    number: float, shown: str
+) -> None:
+    assert formats.significant(number) == shown

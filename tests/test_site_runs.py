@@ -375,10 +375,10 @@ def test_runs_of_other_tools_are_told_apart_by_tool_then_by_time() -> None:
         made = Provenance(started_at=started, **(tool | more))  # type: ignore[arg-type]
         return run_like(run_id, origin=f"lm_eval:{run_id}", provenance=made)
 
-    named = run_names([brought("r1", 1e9), brought("r2", 1e9 + 60), run_like("r3")])
+    named = run_names([brought("r1", 1e9), brought("r2", 1e9 + 1), run_like("r3")])
     assert [n.differs for n in named.values()] == [
-        "lm_eval, 2001-09-09 01:46 UTC",
-        "lm_eval, 2001-09-09 01:47 UTC",
+        "lm_eval, 2001-09-09 01:46:40 UTC",
+        "lm_eval, 2001-09-09 01:46:41 UTC",
         "native",
     ]
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from helmsite.query.rows import Cell
 
 HUGE = 1e12
+ROUNDED = 1e5
 DOT = "·"
 MINUS = "−"
 FAMILY_ORDER = (
@@ -60,7 +61,10 @@ def hole_order(reason: str) -> tuple[int, str]:
 
 
 def significant(value: float) -> str:
-    """Return three significant digits, without an exponent where that is readable."""
+    """Return three significant digits, without an exponent where that is readable.
+
+    Whole numbers, and others below 100,000, keep the digits before the point.
+    """
     size = abs(value)
     if not math.isfinite(value):
         return unknown(value)
@@ -68,6 +72,8 @@ def significant(value: float) -> str:
         return "0"
     if size >= 1e9 or size < 1e-5:
         return f"{value:.2e}".replace("-", MINUS)
+    if size >= ROUNDED and not value.is_integer():
+        value = float(f"{value:.2e}")
     places = max(0, 2 - math.floor(math.log10(size)))
     return f"{value:,.{places}f}".replace("-", MINUS)
 
@@ -118,15 +124,15 @@ def parameters(number: int | None) -> str:
     return str(number)
 
 
-def moment(seconds: float | None) -> str:
-    """Return a UTC date and time, '' if unknown."""
+def moment(seconds: float | None, *, exact: bool = False) -> str:
+    """Return a UTC date and time to the minute (`exact`: the second), '' if unknown."""
     if seconds is None:
         return ""
     try:
         at = dt.datetime.fromtimestamp(seconds, dt.UTC)
     except (ValueError, OverflowError, OSError):  # not a year from 1 to 9999
         return unknown(seconds)
-    return f"{at.isoformat(' ', 'minutes')[:16]} UTC"
+    return f"{at.isoformat(' ', 'seconds')[: 19 if exact else 16]} UTC"
 
 
 def day(seconds: float | None) -> str:

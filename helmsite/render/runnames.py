@@ -108,7 +108,7 @@ def _time(manifest: Manifest) -> str:
     started = manifest.provenance.started_at or manifest.provenance.source_at
     if manifest.is_native or not started:
         return ""
-    return formats.moment(started)
+    return formats.moment(started, exact=True)
 
 
 def _settings(settings: dict[str, Any]) -> str:
