@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -193,6 +194,78 @@ def test_a_table_that_explains_itself_not_is_left_out_with_what_to_type(
     reason = brought.report.notes.skipped[name]
     assert "(name, accuracy)" in reason
     assert "--column scenario=COLUMN --column scores=accuracy" in reason
+
+
+@pytest.mark.parametrize(
+    ("text", "typed"),
+    [
+        (
+            "Rank,Model,Average ⬆️,IFEval,MMLU-PRO,MATH Lvl 5,#Params (B),\n"
+            "1,a,52.08 %,80.6 %,**70.0 ± 0.4**,40.3,78,\n",
+            "--column model=Model --column scenarios=IFEval --column scenarios=MMLU-PRO "
+            "--column scenarios='MATH Lvl 5' --constant metric=accuracy",
+        ),
+        (
+            ",qid,model,question,expected,answer,correct\n0,q,m,2+2?,4,four,True\n",
+            "--column model=model --column id=qid --column input=question "
+            "--column reference=expected --column completion=answer "
+            "--constant scenario='{stem}' --column scores=correct",
+        ),
+        (
+            "question,response\n2+2?,4\n",
+            "--column input=question --column completion=response "
+            "--constant model=NAME --constant scenario='{stem}'",
+        ),
+    ],
+)
+def test_what_is_told_to_type_imports_the_table(
+    text: str, typed: str, tmp_path: Path
+) -> None:
+    file = written(tmp_path, "board.csv", text)
+    reason = bring(file, tmp_path).report.notes.skipped["board.csv"]
+    assert f"Tell it: {typed} (" in reason
+    options = shlex.split(typed)
+    pairs = list(zip(options[::2], options[1::2], strict=True))
+    mapping = mappings.given(
+        [told for option, told in pairs if option == "--column"],
+        [told for option, told in pairs if option == "--constant"],
+    )
+    brought = bring(file, tmp_path, mapping)
+    assert problems(brought) == []
+    assert published(brought) or brought.report.made
+
+
+def test_numbers_of_rows_are_no_values(tmp_path: Path) -> None:
+    text = "Unnamed: 0,Model,MMLU\n7,a,0.5\n"
+    mapping = mappings.parsed(
+        {
+            "columns": {"model": "Model"},
+            "scenarios": "*",
+            "constants": {"metric": "accuracy"},
+        }
+    )
+    brought = bring(written(tmp_path, "x.csv", text), tmp_path, mapping)
+    assert values(brought) == {("MMLU", "a", "accuracy"): 0.5}
+
+
+def test_texts_and_scores_in_objects_are_found(tmp_path: Path) -> None:
+    row = {
+        "id": 1,
+        "model": {"name": "m", "size": 7},
+        "task": "quiz",
+        "prompt": "2+2?",
+        "response": {"text": "four", "usage": 3},
+        "gold": "4",
+        "scores": {"f1": 0.5, "judge": "fine"},
+    }
+    brought = bring(written(tmp_path, "x.jsonl", json.dumps(row)), tmp_path)
+    run = run_of(brought)
+    assert run.spec.model.name == "m"
+    (reply,) = brought.archive.replies(run.run_id)
+    assert reply.completion.text == "four"
+    assert reply.completion.extra["response"] == {"usage": 3}
+    (score,) = brought.archive.scores(run.run_id)
+    assert (score.metric, score.value) == ("f1", 0.5)
 
 
 def values(brought: Brought) -> dict[tuple[str, str, str], float | None]:

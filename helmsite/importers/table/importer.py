@@ -17,11 +17,12 @@ from helmsite.errors import SourceError
 from helmsite.importers.found import Found
 from helmsite.importers.table import files
 from helmsite.importers.table import mapping as mappings
+from helmsite.importers.table.advice import skeleton
 from helmsite.importers.table.cells import Cells
 from helmsite.importers.table.files import Table
 from helmsite.importers.table.groups import Groups
 from helmsite.importers.table.mapping import Mapping
-from helmsite.importers.table.plan import guessed, planned, skeleton
+from helmsite.importers.table.plan import guessed, planned
 from helmsite.importers.table.results import Results
 from helmsite.importers.table.runs import Sorter, runs
 from helmsite.importers.table.troubles import Troubles
@@ -140,7 +141,7 @@ def _advice(table: Table, file: File) -> str:
     more = ", ..." if len(table.columns) > MOST_COLUMNS else ""
     return (
         f"a table whose columns ({listed}{more}) do not say what they hold. Tell it: "
-        f"{skeleton(table.columns)} (--constant FIELD=TEXT for what is the same in all rows; "
+        f"{skeleton(table)} (--constant FIELD=TEXT for what is the same in all rows; "
         "'scores=*', 'scenarios=*' or 'models=*' for a column each), or --map FILE"
     )
 

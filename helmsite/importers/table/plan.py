@@ -67,18 +67,14 @@ SIDES = {
     "ci_high": ("ci_high", "ci_upper", "upper"),
     "n": ("n", "n_samples", "count"),
 }
-TOLD = (
-    "model",
-    "scenario",
-    "metric",
-    "value",
-    "id",
-    "input",
-    "completion",
-    "reference",
-)
 ERRORS = ("stderr", "ci_low", "ci_high")
 ANSWERS = ("input", "prompt", "messages", "completion", "reference")
+TEXTS = ("text", "content", "completion", "output", "answer", "value")
+"""What the text in an object is called."""
+
+SCORES = {"scores", "score", "metrics", "results", "result"}
+"""What an object of metrics is called."""
+
 IDS = {"id", "idx", "uid", "uuid", "task_id"}
 """Columns that are called so may number rows of any kind."""
 
@@ -167,7 +163,7 @@ def planned(mapping: Mapping, columns: Iterable[str]) -> tuple[Plan | None, list
     mapping = _present(mapping, known) if mapping.needs else mapping
     problems = []
     for column, field in _named(mapping):
-        if column not in known and not _inside(column, known):
+        if column not in known and not inside(column, known):
             near = suggest(column, known)
             problems.append(
                 f"'{field}' names the column '{column}', which is not there.{near}"
@@ -175,7 +171,8 @@ def planned(mapping: Mapping, columns: Iterable[str]) -> tuple[Plan | None, list
     axis = next((name for name in ALIKE if getattr(mapping, name)), "")
     used = {column for column, _ in _named(mapping)} | set(mapping.ignore)
     there = set(known)
-    free = [c for c in known if not _inside(c, there) and not _covered(c, used)]
+    free = [c for c in known if not inside(c, there) and not _covered(c, used)]
+    free = [c for c in free if not nameless(c)]
     cells = _cells(getattr(mapping, axis), free) if axis else ()
     used |= {cell.column for cell in cells}
     answers = any(field in mapping.columns for field in INSTANCE)
@@ -206,7 +203,7 @@ def _present(mapping: Mapping, known: list[str]) -> Mapping:
     """Return a ready mapping without the columns that are not there."""
 
     def there(column: str) -> bool:
-        return column in known or _inside(column, known)
+        return column in known or inside(column, known)
 
     several: dict[str, Any] = {}
     for name in ALIKE:
@@ -227,7 +224,15 @@ def _present(mapping: Mapping, known: list[str]) -> Mapping:
     )
 
 
-def _inside(column: str, known: Collection[str]) -> bool:
+def nameless(column: str) -> bool:
+    """Return whether a column has no name, as the numbers of rows that pandas writes."""
+    return (
+        re.fullmatch(r"|Unnamed: \d+|__index_level_\d+__|column \d+", column)
+        is not None
+    )
+
+
+def inside(column: str, known: Collection[str]) -> bool:
     """Return whether a column is a part of another: `a.b` of a."""
     dots = (at for at, sign in enumerate(column) if sign == ".")
     return any(column[:at] in known for at in dots)
@@ -281,48 +286,74 @@ def _lacking_values(plan: Plan) -> list[str]:
 def guessed(columns: Iterable[str]) -> Mapping | None:
     """Return the mapping that columns with obvious names speak for; None if none does."""
     everything = dict.fromkeys(columns)
-    known = [c for c in everything if c.strip() and not _inside(c, everything)]
-    fields = _fields(known)
-    if not {"model", "scenario"} <= set(fields):
+    known = [c for c in everything if c.strip() and not inside(c, everything)]
+    found = _without_objects(fields(known), everything)
+    if not {"model", "scenario"} <= set(found):
         return None
     settings = tuple(c for c in known if word(c) in SETTINGS)
-    answers = (
-        any(f in fields for f in ANSWERS) or word(fields.get("id", "id")) not in IDS
-    )
+    answers = any(f in found for f in ANSWERS) or word(found.get("id", "id")) not in IDS
     if not answers:
-        fields = {f: c for f, c in fields.items() if f not in INSTANCE}
-    scores = []
-    if not {"metric", "value"} <= set(fields):
-        fields.pop("metric", None)
-        value = fields.pop("value", "")
-        taken = {*fields.values(), *settings}
+        found = {f: c for f, c in found.items() if f not in INSTANCE}
+    scores: dict[str, str] = {}
+    if not {"metric", "value"} <= set(found):
+        found.pop("metric", None)
+        value = found.pop("value", "")
+        taken = {*found.values(), *settings}
         free = [c for c in known if c not in taken and is_metric(word(c))]
         endings = {
             f"{word(c)}_{end}" for c in known for e in SIDES.values() for end in e
         }
         free = [c for c in free if word(c) not in endings]
-        scores = [c for c in free if not answers or word(c) != "result"]
+        scores = {c: c for c in free if not answers or word(c) != "result"}
+        scores |= _inner_scores(everything)
         if value and word(value) == "value" and not scores:
             return None
-    if not answers and not scores and "value" not in fields:
+    if not answers and not scores and "value" not in found:
         return None
     metrics = {}
     for score in scores:
-        sides = _sides(score, known, sole=len(scores) == 1, fields=fields)
+        sides = _sides(score, known, sole=len(scores) == 1, fields=found)
         if sides != Measure():
             metrics[score] = sides
     if scores:
-        fields = {f: c for f, c in fields.items() if f not in SIDES}
+        found = {f: c for f, c in found.items() if f not in SIDES}
     return Mapping(
         rows="instances" if answers else "results",
-        columns=fields,
-        scores=tuple(scores),
+        columns=found,
+        scores=scores,
         metrics=metrics,
         settings=settings,
     )
 
 
-def _fields(known: list[str]) -> dict[str, str]:
+def _without_objects(found: dict[str, str], known: Collection[str]) -> dict[str, str]:
+    """Return fields whose column is an object by the text, or the name, that is in it.
+
+    What was asked and answered stays whole where it has none; no other field does.
+    """
+    made = {}
+    for field, column in found.items():
+        names = TEXTS if field in ANSWERS else ("name", "id")
+        inner = [f"{column}.{name}" for name in names if f"{column}.{name}" in known]
+        whole = not any(each.startswith(f"{column}.") for each in known)
+        if inner and not whole:
+            made[field] = inner[0]
+        elif whole or field in ANSWERS:
+            made[field] = column
+    return made
+
+
+def _inner_scores(known: Collection[str]) -> dict[str, str]:
+    """Return the metrics in an object of them: `scores.f1` is f1."""
+    made = {}
+    for column in known:
+        head, dot, tail = column.partition(".")
+        if dot and head in known and word(head) in SCORES and is_metric(word(tail)):
+            made[tail] = column
+    return made
+
+
+def fields(known: Iterable[str]) -> dict[str, str]:
     """Return the columns that are called as a field is, the more usual word first."""
     by_word: dict[str, str] = {}
     for column in known:
@@ -352,22 +383,3 @@ def _sides(
         if column is not None:
             found[side] = column
     return structs.replace(Measure(), **found)
-
-
-def skeleton(columns: Iterable[str]) -> str:
-    """Return what to type for a table that explains itself not: options with its columns."""
-    everything = dict.fromkeys(columns)
-    known = [c for c in everything if not _inside(c, everything)]
-    fields = {f: c for f, c in _fields(known).items() if f in TOLD}
-    rest = [c for c in known if c not in fields.values()]
-    shown = [f"--column {field}={_quoted(column)}" for field, column in fields.items()]
-    lacking = [field for field in ("model", "scenario") if field not in fields]
-    shown += [f"--column {field}=COLUMN" for field in lacking]
-    if not {"value", "completion"} & set(fields):
-        scores = [c for c in rest if is_metric(word(c))][:3]
-        shown += [f"--column scores={_quoted(c)}" for c in scores or [EVERY]]
-    return " ".join(shown)
-
-
-def _quoted(column: str) -> str:
-    return column if re.fullmatch(r"[\w.+-]+", column) else f"'{column}'"
