@@ -332,7 +332,7 @@ def test_the_command_says_what_it_found_and_what_it_did(tmp_path: Path) -> None:
         "Archived 2 runs with 4 instances: 2 new, 1 that could not be taken."
         in done.stdout
     )
-    assert "verified: 1 aggregates follow from their instances, 1 do not" in done.stdout
+    assert "verified: 1 aggregate follows from the instances, 1 does not" in done.stdout
     assert "replaced: a home folder (1 time)" in done.stdout
     assert "bad.json: rows[0].prompt: expected a text, got 3." in done.stderr
     report = [
@@ -347,7 +347,7 @@ def test_the_command_says_what_it_found_and_what_it_did(tmp_path: Path) -> None:
     }
     again = command("in/one.json", "in/two.json", cwd=tmp_path)
     assert again.returncode == 0
-    assert "Archived 0 runs with 0 instances: 2 there already." in again.stdout
+    assert "Archived nothing: 2 there already." in again.stdout
     strict = command("in", "--strict", "-a", "other", cwd=tmp_path)
     assert strict.returncode == 2
 

@@ -209,16 +209,16 @@ def _say_done(done: Report) -> None:
         parts.append(f"{len(done.unchanged)} there already")
     if done.failed:
         parts.append(f"{len(done.failed)} that could not be taken")
-    runs = len(done.made)
+    cells = sum(done.cells.values())
+    told = [f"{_count(cells, 'value')} without instances"] if cells else []
     instances = sum(each.instances for each in done.made)
+    if done.made:
+        runs = _count(len(done.made), "run")
+        told.insert(0, f"{runs} with {_count(instances, 'instance')}")
     click.echo(
-        f"Archived {_count(runs, 'run')} with {_count(instances, 'instance')}"
+        f"Archived {' and '.join(told) or 'nothing'}"
         + (f": {', '.join(parts)}." if parts else ".")
     )
-    for suite, cells in sorted(done.cells.items()):
-        click.echo(
-            one_line(f"  suite {suite}: {_count(cells, 'value')} without instances")
-        )
     for each in fates["replaced"]:
         click.echo(
             one_line(
@@ -241,8 +241,10 @@ def _say_verified(made: Sequence[Made]) -> None:
     different = [each for each in made if each.different]
     if equal or different:
         odd = sum(len(each.different) for each in different)
+        follow = "aggregate follows" if equal == 1 else "aggregates follow"
+        do = "does" if odd == 1 else "do"
         click.echo(
-            f"  verified: {equal:,} aggregates follow from their instances, {odd:,} do not"
+            f"  verified: {equal:,} {follow} from the instances, {odd:,} {do} not"
         )
     for each in different[:MOST_PROBLEMS]:
         shown = ", ".join(each.different[:SHOWN])
