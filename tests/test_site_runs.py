@@ -15,7 +15,8 @@ from helmsite.render.board import board, telling, win_view
 from helmsite.render.names import SiteMap
 from helmsite.render.runnames import run_names
 from helmsite.render.runtables import tables
-from helmsite.schema import MetricFacts, Provenance, Stat, preset
+from helmsite.render.runview import told_facts
+from helmsite.schema import AdapterSpec, MetricFacts, Provenance, Stat, preset
 from tests.site_source import EXACT, RUNTIME, SCENARIOS, FakeResults
 
 if TYPE_CHECKING:
@@ -398,5 +399,49 @@ def test_a_number_that_the_source_reports_as_we_compute_it_has_one_row() -> None
     assert [(r.title, r.note) for r in made[0].rows] == [
         ("em", "As the source reports it."),
         ("f1", ""),
-        ("f1", "reported"),
+        ("f1", "Reported by the source."),
     ]
+
+
+def test_a_scorer_that_is_called_as_its_metric_is_named_once() -> None:
+    stats = [Stat("neat", 0.5, "test", scorer=name) for name in ("neat", "judge")]
+    made = next(iter(tables(stats, samples.manifest(), None)))
+    assert [row.title for row in made.rows] == ["neat (judge)", "neat"]
+
+
+def test_a_run_of_another_tool_shows_no_prefix_that_its_source_never_said(
+    tmp_path: Path,
+) -> None:
+    results = FakeResults(1, SCENARIOS[:1], 2)
+    manifest = results.summaries[0].manifest
+    adapter = AdapterSpec(
+        method="generation", input_prefix="", input_suffix="", max_train_instances=0,
+        num_outputs=1, max_tokens=48, temperature=0.5, stop_sequences=("</s>",),
+    )  # fmt: skip
+    for tool, is_told in (("inspect", True), ("helm", False)):
+        results.summaries[0] = structs.replace(
+            results.summaries[0],
+            manifest=structs.replace(
+                manifest,
+                origin=f"{tool}:x",
+                spec=structs.replace(manifest.spec, adapter=adapter),
+                provenance=Provenance(source_tool=tool),
+            ),
+        )
+        build(results, tmp_path / tool, SiteConfig())
+        page = (tmp_path / tool / "runs" / manifest.run_id / "index.html").read_text()
+        part = page.partition('id="settings"')[2].partition('id="instances"')[0]
+        shown = part.partition("<details")[0]
+        assert ("the source (inspect) tells them" in shown) is is_told
+        assert ("Preset</th>" in shown) is not is_told
+        assert ("input_suffix" in shown) is not is_told
+        assert "max_tokens" in shown
+        assert "48" in shown
+
+
+def test_what_an_importer_fills_in_is_no_setting() -> None:
+    unknown = AdapterSpec(
+        input_prefix="", reference_prefix="", output_prefix="", num_outputs=1,
+        max_train_instances=0, temperature=0.0, max_tokens=0,
+    )  # fmt: skip
+    assert [f.name for f in told_facts(unknown)] == ["max_train_instances"]

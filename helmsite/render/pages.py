@@ -210,7 +210,7 @@ class RunView(Page, frozen=True):
     `differs` are the settings that are not the preset's; `index` is the address of the
     score index, '' where no instance is published, and `index_bytes` its size. `ended`
     says what is to know of how it ended, `asked` how the model was set up and asked, `read` is SQL for one of the
-    `files`.
+    `files`. `told_by` is the tool of a run that has no preset: `settings` are all it told.
     """
 
     sentence: str
@@ -231,6 +231,7 @@ class RunView(Page, frozen=True):
     asked: tuple[Fact, ...] = ()
     files: tuple[FileLine, ...] = ()
     read: str = ""
+    told_by: str = ""
 
 
 class InstancesPage(Page, frozen=True):

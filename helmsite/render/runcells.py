@@ -52,7 +52,7 @@ class Numbers(NamedTuple):
         """Return what a metric is called."""
         facts = self.metrics.get(metric)
         name = plain(facts.title if facts else metric)
-        return f"{name} ({plain(scorer)})" if scorer else name
+        return f"{name} ({plain(scorer)})" if scorer not in {"", metric} else name
 
 
 def dimension_of(sub_split: str) -> tuple[str, str]:

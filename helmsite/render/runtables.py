@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 MOST_CELLS = 600
 """A table with more cells shows fewer metrics: 200 groups keep three."""
 CONFIRMED = "As the source reports it."
+REPORTED = "Reported by the source."
+SAID = "As reported by "
 MOST_METRICS = 8
 """A run's first table shows so many metrics, and all where they are not many more."""
 
@@ -160,8 +162,10 @@ def by_split(caption: str, stats: Sequence[Stat], about: Numbers) -> Stats:
     views = []
     for (name, scorer, origin), found in rows.items():
         facts = about.metrics.get(name)
-        notes = [boards.arrow(facts)[0], "reported" if origin == "reported" else ""]
-        notes.append(facts.description if facts else "")
+        notes = [boards.arrow(facts)[0], facts.description if facts else ""]
+        said = facts.description.startswith(SAID) if facts else False
+        if origin == "reported" and not said:
+            notes.append(REPORTED)
         notes.append(CONFIRMED if (name, scorer) in about.confirmed else "")
         views.append(
             RowView(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import structs
 
 from helmsite.render import formats, sentences
 from helmsite.render.names import link, up
@@ -80,7 +81,10 @@ def run(
         ),
     ]
     withheld = manifest.scenario.publication == "aggregates"
+    told_by = _foreign(manifest)
     differs, settings = adapter_facts(adapter, page.defaults)
+    if told_by:
+        differs, settings = (), told_facts(adapter)
     return RunView(
         frame=own,
         sentence=sentences.run(page.summary),
@@ -111,6 +115,7 @@ def run(
         asked=tuple(_asked(manifest)),
         files=tuple(_files(manifest, own.path, offered)),
         read=_read(frames, offered),
+        told_by=told_by,
     )
 
 
@@ -212,6 +217,7 @@ def setting(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
+SAID = ("method", "max_train_instances")
 THOUGHTS = ("chain_of_thought_prefix", "chain_of_thought_suffix")
 
 
@@ -233,6 +239,30 @@ def adapter_facts(
         elif value not in ("", None, ()) and (thinks or name not in THOUGHTS):
             same.append(Fact(name, setting(value)))
     return tuple(differs), tuple(same)
+
+
+def _foreign(manifest: Manifest) -> str:
+    """Return the tool of a run that knows nothing of HELM's presets, '' of all others."""
+    tool = manifest.provenance.source_tool
+    return "" if manifest.is_native or tool == "helm" else plain(tool)
+
+
+def told_facts(adapter: AdapterSpec) -> tuple[Fact, ...]:
+    """Return the settings of a run of another tool, as far as it told any.
+
+    It has no preset. An empty prefix, a field's own default, one completion, and a
+    temperature where there is no limit of tokens are what an importer leaves where its
+    source says nothing.
+    """
+    usual = structs.replace(type(adapter)(), num_outputs=1)
+    if adapter.max_tokens == 0:
+        usual = structs.replace(usual, max_tokens=0, temperature=adapter.temperature)
+    return tuple(
+        Fact(name, setting(value))
+        for name in adapter.__struct_fields__
+        if (value := getattr(adapter, name)) not in ("", None, ())
+        and (name in SAID or value != getattr(usual, name))
+    )
 
 
 def _asked(manifest: Manifest) -> Iterable[Fact]:
