@@ -637,8 +637,10 @@ def test_models_with_the_same_win_rate_share_the_first_place() -> None:
     assert "same mean win rate" in board_sentence(rows=noisy)
     two = (*equal[:2], structs.replace(rows[2], win_rate=0.0))
     assert board_sentence(rows=two).endswith(
-        "Willow 7B and Willow 1B share the highest mean win rate, 0.50."
+        "Willow 7B and Willow 1B share the highest mean win rate, 0.50 over 4 columns."
     )
+    fewer = (structs.replace(two[0], win_rate_columns=1), *two[1:])
+    assert board_sentence(rows=fewer).endswith(", 0.50 over 1 to 4 columns.")
 
 
 def test_metrics_without_a_direction_have_no_win_rates() -> None:

@@ -88,12 +88,20 @@ def board(shown: Leaderboard) -> str:
         return f"{start} All of them have the same mean win rate, {rate}."
     if len(tied) > 1:
         return (
-            f"{start} {formats.listed(names)} share the highest mean win rate, {rate}."
+            f"{start} {formats.listed(names)} share the highest mean win rate, "
+            f"{rate} over {_over(tied)}."
         )
     return (
         f"{start} {names[0]} has the highest mean win rate, {rate} over "
         f"{columns}{_tied(leader, shown.rows)}."
     )
+
+
+def _over(rows: Sequence[LeaderboardRow]) -> str:
+    """Return on how many columns win rates rest: '6 columns', '1 to 6 columns'."""
+    found = sorted({r.win_rate_columns for r in rows})
+    most = formats.count(found[-1], "column")
+    return most if len(found) == 1 else f"{found[0]:,} to {most}"
 
 
 def _no_rates(shown: Leaderboard) -> str:
