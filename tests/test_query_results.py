@@ -199,6 +199,21 @@ def test_every_run_has_its_own_main_number(archive):
         assert found.models()[0].n_runs == 2
 
 
+def test_a_run_without_the_main_metric_is_judged_by_its_own(archive):
+    """Two tools name the same scenario; one has no metric of the main one's name."""
+    own = MetricFacts("acc", "Accuracy", "", "accuracy", higher_is_better=True)
+    make_run(archive, "boolq", "a", [1, 1])
+    run_id = make_run(archive, "boolq", "b", [1, 0])
+    scores = [structs.replace(s, metric="acc") for s in archive.scores(run_id)]
+    stats = [structs.replace(s, metric="acc") for s in archive.stats(run_id)]
+    archive.write_scores(run_id, scores, stats, (own,))
+    with results(archive) as found:
+        runs = {r.manifest.run_id: r for r in found.runs()}
+        judged = {r.main_metric.name: r.main.value for r in runs.values()}
+        assert judged == {"exact_match": 1, "acc": 0.5}
+        assert runs[run_id].main.run_id == run_id
+
+
 def test_reported_values_fill_in_where_nothing_was_computed(archive):
     from helmsite.schema import Stat
 

@@ -22,6 +22,8 @@ from tests.site_source import EXACT, RUNTIME, SCENARIOS, FakeResults
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from helmsite.query.rows import RunPage
+
 
 def run_like(
     run_id: str, method: str = "multiple_choice_joint", **manifest: object
@@ -445,3 +447,30 @@ def test_what_an_importer_fills_in_is_no_setting() -> None:
         max_train_instances=0, temperature=0.0, max_tokens=0,
     )  # fmt: skip
     assert [f.name for f in told_facts(unknown)] == ["max_train_instances"]
+
+
+def test_a_value_on_another_split_alone_is_the_runs_value(tmp_path: Path) -> None:
+    class OnAll(FakeResults):
+        def page(self, summary: RunSummary) -> RunPage:
+            page = super().page(summary)
+            metric = page.summary.main_metric
+            assert metric is not None
+            hole = Cell(missing="not measurable", run_id=summary.manifest.run_id)
+            stat = Stat(metric.name, 0.25, "", n_scored=4, n_asked=4)
+            found = structs.replace(page.summary, main=hole)
+            return structs.replace(page, summary=found, stats=(stat,))
+
+    results = OnAll(1, SCENARIOS[:1], 2)
+    build(results, tmp_path, SiteConfig())
+    (page,) = tmp_path.glob("runs/r*/index.html")
+    lead = page.read_text().partition('<p class="lead">')[2].partition("</p>")[0]
+    assert "0.25" in lead
+    assert "no value" not in lead
+
+
+def test_a_description_without_a_full_stop_runs_into_no_other_sentence() -> None:
+    facts = MetricFacts("tone", "Tone", "mean from a scorer", "accuracy")
+    manifest = structs.replace(samples.manifest(), metrics=(facts,))
+    stats = [Stat("tone", 0.5, "test", origin="reported")]
+    (row,) = next(iter(tables(stats, manifest, facts))).rows
+    assert row.note == "mean from a scorer. Reported by the source."

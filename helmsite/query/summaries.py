@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import duckdb
 
     from helmsite.query.index import Index
-    from helmsite.schema import Manifest, ModelCard, ScenarioFacts
+    from helmsite.schema import Manifest, MetricFacts, ModelCard, ScenarioFacts
 
 
 class Summaries:
@@ -198,14 +198,34 @@ class Summaries:
         """Return a run with its main number."""
         run_id = manifest.run_id
         n_instances, n_trials = self.sizes[run_id]
-        unmeasured = Cell(missing="not measurable", run_id=run_id)
+        metric, main = self._main(manifest)
         return RunSummary(
             manifest=manifest,
-            main=self.mains.get(run_id, unmeasured),
-            main_metric=self._index.main_metric(manifest.scenario.name),
+            main=main,
+            main_metric=metric,
             n_instances=n_instances,
             n_trials=n_trials or manifest.spec.adapter.all_trials,
         )
+
+    def _main(self, manifest: Manifest) -> tuple[MetricFacts | None, Cell]:
+        """Return the metric that a run is judged by, and its value.
+
+        The scenario's main one; else, where the run's tool has none of that name, the
+        run's own first metric of accuracy, one that has a value on the split if there is.
+        """
+        run_id, scenario = manifest.run_id, manifest.scenario.name
+        metric = self._index.main_metric(scenario)
+        main = self.mains.get(run_id, Cell(missing="not measurable", run_id=run_id))
+        own = {m.name for m in manifest.metrics}
+        if main.value is not None or metric is None or metric.name in own:
+            return metric, main
+        line = self.by_run[scenario].get(run_id, [])
+        for column, cell in zip(self.offered[scenario], line, strict=False):
+            named = column.metric.name in own and not column.perturbation
+            if named and column.metric.family == ACCURACY and cell.value is not None:
+                return column.metric, cell
+        accurate = (m for m in manifest.metrics if m.family == ACCURACY)
+        return next(accurate, metric), main
 
     def scenario(self, facts: ScenarioFacts, groups: Sequence[str]) -> ScenarioSummary:
         """Return a scenario with its best main number; `groups` are those that show it."""

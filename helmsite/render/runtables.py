@@ -162,7 +162,7 @@ def by_split(caption: str, stats: Sequence[Stat], about: Numbers) -> Stats:
     views = []
     for (name, scorer, origin), found in rows.items():
         facts = about.metrics.get(name)
-        notes = [boards.arrow(facts)[0], facts.description if facts else ""]
+        notes = [boards.arrow(facts)[0], _ended(facts.description) if facts else ""]
         said = facts.description.startswith(SAID) if facts else False
         if origin == "reported" and not said:
             notes.append(REPORTED)
@@ -184,6 +184,12 @@ def by_split(caption: str, stats: Sequence[Stat], about: Numbers) -> Stats:
         for s in splits
     )
     return Stats(caption, "Metric", columns, tuple(views))
+
+
+def _ended(description: str) -> str:
+    """Return a description that other sentences may follow."""
+    said = description.strip()
+    return f"{said}." if said and said[-1] not in ".!?…" else said
 
 
 def by_dimension(

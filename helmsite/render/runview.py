@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
-    from helmsite.query.rows import RunPage
+    from helmsite.query.rows import RunPage, RunSummary
     from helmsite.render.blocks import Shared
     from helmsite.render.frames import Frames
     from helmsite.render.parts import Frame
@@ -87,7 +87,7 @@ def run(
         differs, settings = (), told_facts(adapter)
     return RunView(
         frame=own,
-        sentence=sentences.run(page.summary),
+        sentence=sentences.run(_valued(page)),
         links=tuple(links),
         warnings=tuple(plain(w) for w in _warnings(manifest)),
         verified=tuple(map(plain, manifest.provenance.verified)),
@@ -239,6 +239,22 @@ def adapter_facts(
         elif value not in ("", None, ()) and (thinks or name not in THOUGHTS):
             same.append(Fact(name, setting(value)))
     return tuple(differs), tuple(same)
+
+
+def _valued(page: RunPage) -> RunSummary:
+    """Return the run; where its main metric has a value on another split alone, with it."""
+    found, metric = page.summary, page.summary.main_metric
+    if found.main.value is not None or metric is None:
+        return found
+    for stat in page.stats:
+        whole = stat.trial == -1 and not stat.sub_split and not stat.perturbation
+        if whole and stat.metric == metric.name and stat.value is not None:
+            main = structs.replace(
+                found.main, value=stat.value, ci_low=stat.ci_low, ci_high=stat.ci_high,
+                missing="", n_scored=stat.n_scored, n_asked=stat.n_asked,
+            )  # fmt: skip
+            return structs.replace(found, main=main)
+    return found
 
 
 def _foreign(manifest: Manifest) -> str:
