@@ -321,6 +321,30 @@ def test_log_likelihoods_that_are_no_numbers(tmp_path: Path) -> None:
     assert replies[3].completion.error == "no response was recorded"
 
 
+@pytest.mark.parametrize(
+    ("shown", "missing"),
+    [
+        ("[nan nan nan]", "nan"),
+        ("[1e+300 0. 0.]", "not measurable"),
+        ([0.5, "inf"], "nan"),
+    ],
+)
+def test_probabilities_that_are_no_numbers(
+    tmp_path: Path, shown: Any, missing: str
+) -> None:
+    """The harness prints `nan` where a log-likelihood was none; the run is kept."""
+    rows = questions()
+    rows[0]["resps"][2] = [["nan", "False"]]
+    for row in rows:
+        row |= {"metrics": ["acc", "brier_score"], "brier_score": [1, "[0. 1. 0.]"]}
+    rows[0]["brier_score"] = [1, shown]
+    brought = bring([write(tmp_path / "out", rows)], tmp_path / "runs")
+    assert problems(brought) == []
+    found = [s for s in scores_of(brought) if s.metric == "brier_score"]
+    assert [(s.value, s.missing) for s in found] == [(None, missing), (0, ""), (0, "")]
+    assert found[0].details["value"] == [1, shown]
+
+
 def test_perplexity_of_long_texts_stays_as_reported(tmp_path: Path) -> None:
     """e to the 900 is no number; the harness has the mean of all before it takes the power."""
     rows = [

@@ -224,9 +224,11 @@ class Question:
         return [each / total for each in raised]
 
 
-def brier(probabilities: Sequence[float], gold: int) -> float:
-    """Return the squared distance of probabilities from the right answer."""
-    return sum((p - (n == gold)) ** 2 for n, p in enumerate(probabilities))
+def brier(probabilities: Sequence[float], gold: int) -> float | None:
+    """Return the squared distance of probabilities from the right answer, if finite."""
+    gaps = (p - (n == gold) for n, p in enumerate(probabilities))
+    found = sum(gap * gap for gap in gaps)
+    return found if math.isfinite(found) else None
 
 
 COMPUTED: dict[str, Callable[[Question], float | None]] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -268,6 +269,8 @@ class Documents:
         details = {"value": plain(said)}
         if not shown or not 0 <= gold < len(shown):
             return metrics.Verdict(None, missing="not measurable", details=details)
+        if not all(map(math.isfinite, shown)):
+            return metrics.Verdict(None, missing="nan", details=details)
         exact = shown
         if question := document.question:
             here = question.probabilities() or []
@@ -276,7 +279,10 @@ class Documents:
             right, other = checks.alike(shown, here), checks.alike(shown, mixed)
             exact = here if right else mixed if other else shown
             self.formulas.take("brier_score", number, is_right=right, is_strided=other)
-        return metrics.Verdict(checks.brier(exact, gold), details=details)
+        value = checks.brier(exact, gold)
+        if value is None:
+            return metrics.Verdict(None, missing="not measurable", details=details)
+        return metrics.Verdict(value, details=details)
 
     def _compute(
         self,
