@@ -316,6 +316,8 @@ def test_groups_are_spelled_as_their_scenarios_are(archive):
         ("mmlu:subject=b", "MMLU (b)", "mmlu"),
         ("copyright:x=1", "Copyright (text)", "copyright_text"),
         ("copyright:x=2", "Copyright (code)", "copyright_code"),
+        ("nlu", "nlu at 8,192 tokens", "helmet_icl", "hendrycksTest"),
+        ("nq", "nq at 8,192 tokens", "helmet_icl", "hendrycksTest"),
     ):
         make_run(archive, name, "a", [1], facts=facts(title, *groups))
     with results(archive) as found:
@@ -325,6 +327,8 @@ def test_groups_are_spelled_as_their_scenarios_are(archive):
             "copyright_code": "Copyright code",
             "copyright_text": "Copyright text",
             "gsm": "GSM8K",
+            "helmet_icl": "HELMET ICL",
+            "hendrycksTest": "HendrycksTest",
             "mmlu": "MMLU",
             "reasoning": "Reasoning",
         }

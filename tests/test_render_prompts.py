@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markupsafe import Markup
 from msgspec import structs
 
 from helmsite.query.rows import InstanceView, ReplyView, RequestView, TrialView
 from helmsite.render import samples
 from helmsite.render.articles import Articles
+from helmsite.render.blocks import Shared
 from helmsite.render.prompts import KNOWN, SHORT, clip
 from helmsite.render.text import LONG
 from helmsite.render.theme import Theme
@@ -189,3 +191,15 @@ def test_a_run_whose_prompts_share_little_keeps_few_of_them() -> None:
 def test_a_limit_of_short_texts_is_where_a_link_is_shorter() -> None:
     link = "<a href=#i-an-id-of-some-length-0123456789abcdef>input</a>"
     assert len(link) < SHORT
+
+
+def test_beginnings_of_one_trial_are_counted_and_those_of_several_named() -> None:
+    module: Any = THEME.environment.get_template("parts.html").module
+
+    def heads(*labels: str) -> list[str]:
+        parts = [Shared(f"s{n}", of, Markup("x"), 1) for n, of in enumerate(labels)]
+        return re.findall("How prompts begin([^:]*):", module.shared(parts))
+
+    assert heads("trial 0") == [""]
+    assert heads("trial 0", "trial 1") == [", trial 0", ", trial 1"]
+    assert heads("trial 0", "trial 0") == [", 1 of 2", ", 2 of 2"]

@@ -21,6 +21,17 @@ if TYPE_CHECKING:
     """By a name or a group of scenarios, those that it means."""
 
 ALL, ALL_TITLE = "all", "All scenarios"
+SPELLINGS = {
+    "english": "English",
+    "french": "French",
+    "helmet": "HELMET",
+    "icl": "ICL",
+    "longqa": "LongQA",
+    "mmlu": "MMLU",
+    "qa": "QA",
+    "rag": "RAG",
+}
+"""Words in names of groups that are not written as they are there."""
 
 
 def groups(
@@ -91,7 +102,7 @@ def _called(
     A group has its scenarios' spelling where their titles begin alike, and as its name
     does; several of one title are called by their names.
     """
-    plain = {g: g.replace("_", " ").capitalize() for g in shown}
+    plain = {g: _spelled(g) for g in shown}
     stems = {
         g: joint.stem([scenarios[s].title or s for s in means])
         for g, means in shown.items()
@@ -101,6 +112,12 @@ def _called(
         g: stem if count[stem] == 1 and _is_alike(stem, g) else plain[g]
         for g, stem in stems.items()
     }
+
+
+def _spelled(name: str) -> str:
+    """Return a group's name as a title: 'HELMET ICL', 'Question answering'."""
+    words = " ".join(SPELLINGS.get(word.lower(), word) for word in name.split("_"))
+    return words[:1].upper() + words[1:]
 
 
 def _is_alike(title: str, name: str) -> bool:

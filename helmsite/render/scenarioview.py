@@ -118,7 +118,7 @@ def _main_words(page: ScenarioPage) -> str:
         return ""
     column = page.columns[place]
     on = f" on {column.split}" if column.split else ""
-    return f"{column.metric.name}{on}"
+    return f"{plain(column.metric.title)}{on}"
 
 
 def _dots(page: ScenarioPage, place: int | None, frames: Frames, path: str) -> Markup:
