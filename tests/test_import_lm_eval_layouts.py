@@ -345,6 +345,21 @@ def test_probabilities_that_are_no_numbers(
     assert found[0].details["value"] == [1, shown]
 
 
+def test_an_impossible_choice_is_no_wrong_brier_score(tmp_path: Path) -> None:
+    """A log-likelihood of minus infinity is not archived, so nothing can be computed."""
+    rows = questions()
+    rows[0]["resps"][2] = [["-inf", "False"]]
+    for row in rows:
+        row |= {"metrics": ["acc", "brier_score"]}
+    rows[0]["brier_score"] = [1, "[0.25 0.75 0.  ]"]
+    rows[1]["brier_score"] = [1, "[0.71526828 0.02159923 0.26313249]"]
+    rows[2]["brier_score"] = [1, "[1.14372052e-04 5.62112204e-01 4.37773424e-01]"]
+    brought = bring([write(tmp_path / "out", rows)], tmp_path / "runs")
+    first = next(s for s in scores_of(brought) if s.metric == "brier_score")
+    assert first.value == 0.25**2 * 2
+    assert one(brought).warnings == ()
+
+
 def test_perplexity_of_long_texts_stays_as_reported(tmp_path: Path) -> None:
     """e to the 900 is no number; the harness has the mean of all before it takes the power."""
     rows = [

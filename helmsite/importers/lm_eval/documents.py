@@ -272,8 +272,9 @@ class Documents:
         if not all(map(math.isfinite, shown)):
             return metrics.Verdict(None, missing="nan", details=details)
         exact = shown
-        if question := document.question:
-            here = question.probabilities() or []
+        question = document.question
+        here = question.probabilities() if question else None
+        if question and here:
             strided = question.strided
             mixed = (strided.probabilities() or []) if strided else []
             right, other = checks.alike(shown, here), checks.alike(shown, mixed)
