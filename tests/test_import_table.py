@@ -344,6 +344,36 @@ def test_points_between_thousands_leave_the_comma_its_fractions(
     assert problems(brought) == []
 
 
+def test_titles_above_the_header_are_passed_over(tmp_path: Path) -> None:
+    for number, above in enumerate(("Our results,,\n,,\n", "# made by us\n\n", "\n")):
+        text = above + "model,task,accuracy\na,t,0.5\nb,t,half\n"
+        place = tmp_path / str(number)
+        place.mkdir()
+        brought = bring(written(place, "x.csv", text), place)
+        assert values(brought) == {("t", "a", "accuracy"): 0.5}
+        line = text.count("\n")
+        assert problems(brought) == [
+            f"x.csv, line {line}: accuracy: expected a number, got 'half'."
+        ]
+    text = ",accuracy\na,0.5\n"
+    mapping = mappings.parsed(
+        {
+            "columns": {"model": ""},
+            "scores": ["accuracy"],
+            "constants": {"scenario": "t"},
+        }
+    )
+    brought = bring(written(tmp_path, "y.csv", text), tmp_path / "y", mapping)
+    assert values(brought) == {("t", "a", "accuracy"): 0.5}
+
+
+def test_a_table_without_a_header_is_told_to_get_one(tmp_path: Path) -> None:
+    brought = bring(written(tmp_path, "x.csv", "a,t,0.5\nb,t,0.6\n"), tmp_path)
+    reason = brought.report.notes.skipped["x.csv"]
+    assert "first line (a, t, 0.5) has values" in reason
+    assert "write a line with their names" in reason
+
+
 def test_a_legacy_letter_far_behind_the_head_is_read_too(tmp_path: Path) -> None:
     lines = ["model,task,accuracy", *(f"m{n},t,0.5" for n in range(9000)), "é,t,0.25"]
     file = written(tmp_path, "x.csv", "\n".join(lines), "latin-1")

@@ -18,6 +18,8 @@ from msgspec import structs
 
 from helmsite.errors import SourceError
 from helmsite.importers import reading, values
+from helmsite.importers.table import shape
+from helmsite.importers.table.shape import SAMPLE
 from helmsite.importers.tree import HEAD
 from helmsite.importers.values import Place
 from helmsite.schema import Record
@@ -31,8 +33,6 @@ if TYPE_CHECKING:
     Rows = Iterator[tuple[Place, dict[str, Any] | SourceError]]
 
 PARQUET = b"PAR1"
-DELIMITERS = ",;\t|"
-SAMPLE = 100
 PIECE = 1 << 20
 BATCH = 256
 LEGACY = "cp1252"
@@ -40,10 +40,7 @@ LARGEST_CELL = (1 << 31) - 1
 LONGEST_LINE = 1 << 28
 JSONL_NAMES = {".jsonl", ".ndjson", ".jsonlines"}
 CSV_NAMES = (".csv", ".tsv", ".tab")
-_COMMA = re.compile(r"[-+]?\d+,\d+ ?%?$")
-_POINT = re.compile(r"[-+]?\d*\.\d+ ?%?$")
 _NEXT = re.compile(r"[\s,]*\{")
-_GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}(\.\d{3})+$")
 _SEP = re.compile(r"sep=(.)$")
 
 
@@ -231,71 +228,24 @@ def _parquet_columns(path: Path) -> tuple[str, ...]:
 def _csv(
     text: str, encoding: str, wish: Mapping | None, *, whole: bool
 ) -> Table | None:
-    lines = text.splitlines(keepends=True)
+    lines = io.StringIO(text, newline="").readlines()
     skip = 0
     said = wish.delimiter if wish else ""
     if lines and (match := _SEP.match(lines[0].strip("\r\n\"'"))):
         said, skip = said or match[1], 1
+    if not said:
+        skip = shape.titles(lines)
     sample = "".join(lines[skip:])
     if not sample.strip():
         return None
-    delimiter = said or _delimiter(sample)
-    found = _cells(sample, delimiter, whole=whole)
+    delimiter = said or shape.delimiter(sample)
+    found = shape.cells(sample, delimiter, whole=whole)
     if not found or (len(found[0]) < 2 and not said):
         return None
-    decimal = (wish.decimal if wish else "") or _decimal(found[1:], delimiter)
-    names = header(found[0])
+    decimal = (wish.decimal if wish else "") or shape.decimal(found[1:], delimiter)
+    names = shape.header(found[0])
     first = dict(zip(names, found[1], strict=False)) if len(found) > 1 else {}
     return Table("csv", names, encoding, delimiter, decimal, skip, first)
-
-
-def _delimiter(sample: str) -> str:
-    """Return the sign that cuts the first rows into the most columns, equally many each."""
-    best = (0, 0, "")
-    for sign in DELIMITERS:
-        counts = [len(row) for row in _cells(sample, sign, whole=False)[:20]]
-        if counts and counts[0] > 1:
-            alike = sum(n == counts[0] for n in counts)
-            best = max(best, (alike, counts[0], sign))
-    return best[2] or ","
-
-
-def _cells(sample: str, delimiter: str, *, whole: bool) -> list[list[str]]:
-    """Return the first rows, as far as they can be read; the last one may be cut."""
-    found: list[list[str]] = []
-    try:
-        for row in csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter):
-            if row:
-                found.append(row)
-            if len(found) > SAMPLE:
-                break
-    except csv.Error:
-        pass
-    return found if whole or len(found) < 2 else found[:-1]
-
-
-def _decimal(found: list[list[str]], delimiter: str) -> str:
-    cells = [cell.strip() for row in found for cell in row]
-    comma = delimiter != "," and any(_COMMA.match(cell) for cell in cells)
-    points = [cell for cell in cells if _POINT.match(cell)]
-    return "," if comma and all(map(_GROUPED.match, points)) else "."
-
-
-def header(cells: list[str]) -> tuple[str, ...]:
-    """Return the names of columns: without space around, each once."""
-    found: dict[str, None] = {}
-    counts: dict[str, int] = {}
-    for number, cell in enumerate(cells, 1):
-        own = " ".join(reading.clean(cell).split())
-        name = own = own or ("" if number == 1 else f"column {number}")
-        while name in found:
-            counts[own] = counts.get(own, 1) + 1
-            name = f"{own}#{counts[own]}"
-        found[name] = None
-    names = list(found)
-    while names and names[-1] == f"column {len(names)}":
-        names.pop()
-    return tuple(names)
 
 
 def _csv_rows(path: Path, table: Table, name: str) -> Rows:

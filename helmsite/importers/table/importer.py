@@ -7,6 +7,7 @@ that fits, or else by columns with obvious names.
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -139,11 +140,20 @@ def _advice(table: Table, file: File) -> str:
         return ""
     listed = ", ".join(table.columns[:MOST_COLUMNS])
     more = ", ..." if len(table.columns) > MOST_COLUMNS else ""
+    if table.form == "csv" and any(map(_is_number, table.columns)):
+        return (
+            f"a table whose first line ({listed}{more}) has values, not the names of columns: "
+            "write a line with their names above it"
+        )
     return (
         f"a table whose columns ({listed}{more}) do not say what they hold. Tell it: "
         f"{skeleton(table)} (--constant FIELD=TEXT for what is the same in all rows; "
         "'scores=*', 'scenarios=*' or 'models=*' for a column each), or --map FILE"
     )
+
+
+def _is_number(name: str) -> bool:
+    return re.fullmatch(r"[-+]?\d*[.,]\d+ ?%?", name) is not None
 
 
 def _filled(mapping: Mapping, file: File) -> Mapping:
