@@ -23,6 +23,7 @@ from helmsite.query.rows import Cell, Column, LeaderboardRow
 from helmsite.render import build, curves, reach, scatter, sizes
 from helmsite.render.links import check_links
 from helmsite.render.names import SiteMap
+from helmsite.render.sourceview import moment
 from helmsite.schema import (
     MetricFacts,
     ModelCard,
@@ -104,7 +105,7 @@ def test_a_source_says_what_made_it_and_all_that_it_holds(site: Path) -> None:
     text = told(page(site, source_of(site, "oak-410m-step143000")))
     for part in (
         "lm-evaluation-harness 0.3.0 reports 5 values of oak-410m on 4 scenarios",
-        "No instances were published with it",
+        "They came without instances",
         "File oak/oak-410m-step143000.json",
         f"SHA-256 {len('oak/oak-410m-step143000.json'):064x}",
         "Suite papers",
@@ -121,7 +122,7 @@ def test_a_source_says_what_made_it_and_all_that_it_holds(site: Path) -> None:
 
 def test_sources_are_listed_from_runs_and_data(site: Path) -> None:
     listed = page(site, "sources/index.html")
-    assert "8 files report 40 values of 4 models; no instances" in told(listed)
+    assert "8 files report 40 values of 4 models; they came without" in told(listed)
     assert listed.count("<tr>") == 1 + 8
     for start in ("runs/index.html", "data/index.html"):
         assert '<a href="../sources/index.html">8 files of results' in page(site, start)
@@ -532,3 +533,16 @@ def test_what_cells_mean_is_kept_when_more_files_come(
     with Results(first, SiteConfig(), None) as results:
         assert len(results.sources()) == 8 + 5
         assert all(m.card.num_parameters for m in results.models())
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (1795982282.76, "2026-11-29 19:58:02 UTC"),
+        (True, "true"),
+        ("2026-11-29", "2026-11-29"),
+        (1e300, "? (1e+300)"),
+    ],
+)
+def test_a_time_among_settings_is_shown_as_one(value: object, shown: str) -> None:
+    assert moment(value) == shown

@@ -28,6 +28,9 @@ FIRST = "sources/index.html"
 PER_PAGE = 1000
 TITLE = "Results without instances"
 MOST_MODELS = 3
+DATE = "date"
+"""The setting under which lm-evaluation-harness tells when it began, in seconds."""
+
 ERRORS = "se: the standard error that the source gives."
 ABSENT = CellView("·", title=formats.hole("not reported"))
 
@@ -66,9 +69,7 @@ def pages(files: Sequence[SourceFile], frames: Frames) -> Iterator[SourcesPage]:
     models = formats.count(len({m for f in files for m in f.models}), "model")
     many = formats.count(len(files), "file")
     verb = "reports" if len(files) == 1 else "report"
-    sentence = (
-        f"{many} {verb} {values} of {models}; no instances were published with them."
-    )
+    sentence = f"{many} {verb} {values} of {models}; they came without instances."
     for number, start in enumerate(starts, 1):
         path = place(number)
         parts = tuple(
@@ -121,7 +122,7 @@ def source(page: SourcePage, frames: Frames) -> SourceView:
         sentence=_sentence(page),
         facts=tuple(_facts(file)),
         settings=tuple(
-            Fact(name, _told(value))
+            Fact(name, moment(value) if name == DATE else _told(value))
             for told in (shared, details)
             for name, value in sorted(told.items())
         ),
@@ -129,15 +130,22 @@ def source(page: SourcePage, frames: Frames) -> SourceView:
     )
 
 
+def moment(value: Any) -> str:
+    """Return a setting that is a time in seconds as a date; any other as it is."""
+    is_time = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return formats.moment(value, exact=True) if is_time else _told(value)
+
+
 def _sentence(page: SourcePage) -> str:
     file, cards = page.source, page.cards
+    where = "these files" if "*" in file.file else "this file"
     whose = plain(cards[0].title or cards[0].name) if len(cards) == 1 else ""
     of = whose or formats.count(len(cards), "model")
     values = formats.count(file.n_values, "value")
     on = formats.count(file.n_scenarios, "scenario")
     return (
-        f"{_tool(file)} reports {values} of {of} on {on} in this file. No instances were "
-        "published with it: what was asked and answered cannot be looked at here."
+        f"{_tool(file)} reports {values} of {of} on {on} in {where}. They came "
+        "without instances: what was asked and answered cannot be looked at here."
     )
 
 
