@@ -248,6 +248,24 @@ def test_numbers_of_rows_are_no_values(tmp_path: Path) -> None:
     assert values(brought) == {("MMLU", "a", "accuracy"): 0.5}
 
 
+def test_a_conversation_that_ends_with_an_answer_has_it(tmp_path: Path) -> None:
+    asked = {"role": "user", "content": "2+2?"}
+    answer = {"role": "assistant", "content": "4"}
+    row = {"model": "m", "task": "t", "messages": [asked, answer], "correct": True}
+    brought = bring(written(tmp_path, "x.jsonl", json.dumps(row)), tmp_path)
+    run = run_of(brought)
+    (reply,) = brought.archive.replies(run.run_id)
+    assert [m.content for m in reply.request.messages] == ["2+2?"]
+    assert reply.completion.text == "4"
+    (instance,) = brought.archive.instances(run.run_id)
+    assert [m.content for m in instance.messages] == ["2+2?"]
+    both = row | {"completion": "5"}
+    brought = bring(written(tmp_path, "y.jsonl", json.dumps(both)), tmp_path / "y")
+    (reply,) = brought.archive.replies(run_of(brought).run_id)
+    assert [m.content for m in reply.request.messages] == ["2+2?", "4"]
+    assert reply.completion.text == "5"
+
+
 def test_texts_and_scores_in_objects_are_found(tmp_path: Path) -> None:
     row = {
         "id": 1,

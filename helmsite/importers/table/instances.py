@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from helmsite.importers.table.cells import Cells
     from helmsite.importers.table.plan import Cell, Plan
     from helmsite.importers.values import Place
+    from helmsite.schema import Message
 
 T = TypeVar("T")
 Row = dict[str, Any]
@@ -78,7 +79,7 @@ class Reader:
         question = said(row, "input")
         if question is None:
             question = said(row, "prompt")
-        messages = self._read(row, place, "messages", cells.messages) or ()
+        messages, _ = self._talk(row, place)
         return Instance(
             str(position) if cells.is_nothing(own) else cells.name(own),
             cells.text(question),
@@ -114,7 +115,7 @@ class Reader:
             perturbation=instance.perturbation,
             trial=trial,
             prompt_kind="exact" if prompt else "absent",
-            messages=self._read(row, place, "messages", cells.messages) or (),
+            messages=self._talk(row, place)[0],
             num_train_instances=self._read(row, place, "num_fewshot", cells.integer)
             or 0,
         )
@@ -166,9 +167,22 @@ class Reader:
             raise self._at(place, "metric").error("empty")
         return [(metric, self._plan.columns["value"])]
 
+    def _talk(self, row: Row, place: Place) -> tuple[tuple[Message, ...], str | None]:
+        """Return what was sent, and the answer that a conversation ends with.
+
+        Where a column has the answers, the whole conversation was sent.
+        """
+        said = self._read(row, place, "messages", self._cells.messages) or ()
+        apart = self._cell is not None or self._plan.has("completion")
+        if apart or not said or said[-1].role != "assistant" or not said[-1].content:
+            return said, None
+        return said[:-1], said[-1].content
+
     def _completion(self, row: Row, place: Place) -> Completion:
         cells, said = self._cells, self._plan.cell
         text = at(row, self._cell.column) if self._cell else said(row, "completion")
+        if text is None:
+            text = self._talk(row, place)[1]
         error = cells.text(said(row, "error")).strip()
         if cells.is_nothing(error) or error.lower() in NO_ERROR:
             error = ""
