@@ -29,6 +29,10 @@ _THOUSANDS = {
 SHORT = 100
 """Characters of a text in which a ± is looked for."""
 
+NOTES = "*†‡§¶↑↓▲▼ "
+"""Marks of footnotes and of directions behind a number."""
+
+MARKED = ("*", "_", "~", "`", "<", "$", "\\")
 _BOLD = re.compile(
     r"(\*{1,3}|_{1,3}|~~|`)(.+)\1$"
     r"|\\(?:textbf|textit|underline|emph|mathbf)\{([^{}]+)\}$|\$([^$]+)\$$"
@@ -96,7 +100,7 @@ class Cells:
                 return Figure(of.values[key])
         if self.is_nothing(found):
             return Figure(None, "not measurable")
-        if isinstance(found, str) and (match := _SPREAD.match(bare(found[:SHORT]))):
+        if isinstance(found, str) and (match := _SPREAD.match(unmarked(found[:SHORT]))):
             found, behind = match[1].rstrip("({_ "), match[2].rstrip(")} ")
             spread = self._number(bare(behind), place)
             if behind.endswith("%") and not found.endswith("%"):
@@ -213,7 +217,13 @@ class Cells:
 
 
 def bare(found: str) -> str:
-    """Return a text without the marks of what stands out in papers: `**71.3**` is 71.3."""
+    """Return a number's text without the marks of papers: `**71.3**`, `71.3†`."""
+    found = found.strip()
+    return unmarked(found if found[:1] in MARKED else found.rstrip(NOTES))
+
+
+def unmarked(found: str) -> str:
+    """Return a text without what prints the whole of it bold."""
     found = found.strip()
     while len(found) <= SHORT and (match := _BOLD.match(found)):
         found = next(part for part in match.groups()[1:] if part is not None).strip()
