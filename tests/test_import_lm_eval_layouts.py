@@ -216,6 +216,22 @@ def test_filters_that_rows_do_not_name_come_in_order(tmp_path: Path) -> None:
     assert brought.report.made[0].different == ()
 
 
+def test_filters_may_have_commas_in_their_names(tmp_path: Path) -> None:
+    """The harness itself ends a metric's name at the first comma."""
+    rows = [{**row, "filter": "strict, all"} for row in questions()]
+    said = results(rows)
+    said["results"]["is_it"] = {
+        "acc,strict, all": 2 / 3,
+        "acc_stderr,strict, all": 1 / 3,
+    }
+    brought = bring([write(tmp_path / "out", rows, said)], tmp_path / "runs")
+    found = [s for s in brought.archive.stats(one(brought).run_id) if s.trial == -1]
+    assert {s.metric for s in found} == {"acc"}
+    assert one(brought).warnings == ()
+    (made,) = brought.report.made
+    assert (made.equal, made.different) == (1, ())
+
+
 def _generated(count: int, **more: Any) -> list[dict[str, Any]]:
     given = {"until": ["\n"], "do_sample": False, "max_gen_toks": 32}
     return [

@@ -175,9 +175,7 @@ class Results:
             yield error
             return
         for key in entry:
-            metric, comma, kept = key.rpartition(",")
-            if not comma:
-                metric, kept = key, ""
+            metric, comma, kept = key.partition(",")
             if metric in NOT_METRICS or key in NOT_METRICS or not metric:
                 continue
             base = metric.removesuffix(STDERR)
