@@ -348,6 +348,10 @@ def test_the_command_says_what_it_found_and_what_it_did(tmp_path: Path) -> None:
     again = command("in/one.json", "in/two.json", cwd=tmp_path)
     assert again.returncode == 0
     assert "Archived nothing: 2 there already." in again.stdout
+    nothing = command("in/else.txt", cwd=tmp_path)
+    assert nothing.returncode == 2
+    assert "There are no results in what was given." in nothing.stderr
+    assert "left out: else.txt: no importer recognises it" in nothing.stdout
     strict = command("in", "--strict", "-a", "other", cwd=tmp_path)
     assert strict.returncode == 2
 

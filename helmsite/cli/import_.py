@@ -113,10 +113,11 @@ def command(  # noqa: PLR0913 - one for each option
     place of what is older; two different results of one run are both kept.
 
     Exit code: 0 all is in the archive, 6 something could not be taken, 2 --strict found
-    something wrong.
+    something wrong or there is no result at all.
     """
     from helmsite.cli.progress import ImportReporter
     from helmsite.config import read_maps
+    from helmsite.errors import ConfigError
     from helmsite.render.workers import cores
     from helmsite.run.imported import Wish
     from helmsite.run.importing import Import, survey
@@ -128,11 +129,16 @@ def command(  # noqa: PLR0913 - one for each option
     found = survey(paths, chosen, _mapping(mapping, columns, constants))
     _say_found(found)
     _say_skipped(found.notes.skipped)
-    if dry_run:
+    if dry_run or not found.found:
         _say_problems(found.notes)
         _write(report, found, None)
         click.echo("Nothing was archived.")
-        return
+        if found.found:
+            return
+        raise ConfigError(
+            ["There are no results in what was given."],
+            "What can be imported, and how to explain a table: docs/importing.md.",
+        )
     with ImportReporter() as reporter:
         importing = Import(place.archive(project), project, wish, workers or cores())
         try:
@@ -182,8 +188,6 @@ def _say_found(found: Survey) -> None:
         click.echo(
             f"{load(tool).title}: {', '.join(counts)} in {_count(files, 'file')}."
         )
-    if not found.found:
-        click.echo("No results were found.")
 
 
 def _say_skipped(skipped: Mapping[str, str]) -> None:
