@@ -370,6 +370,9 @@ def test_secrets_are_replaced_and_counted(given: Any, left: Any, kind: str) -> N
             "text": "the home/user",
         },
         {"note": "see https://host/path?x=1 and sk-short"},
+        {
+            "note": "Incorrect API key provided: try again; the token unexpectedly9 ended"
+        },
     ],
 )
 def test_what_is_no_secret_stays(given: Any) -> None:

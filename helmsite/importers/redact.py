@@ -25,7 +25,9 @@ _SPECIAL = re.compile(
     r"(?:bos|eos|pad|unk|sep|cls|mask|eot|stop|start|end|prefix|image|special)_?tokens?$",
     re.IGNORECASE,
 )
-_NAMED = re.compile(r"(?<![\w.-])-*(?P<name>\w[\w.-]*)(?:['\"]?\s*[=:]\s*['\"]?|\s+)")
+_NAMED = re.compile(
+    r"(?<![\w.-])(?P<option>-*)(?P<name>\w[\w.-]*)(?P<sign>['\"]?\s*[=:]\s*['\"]?|\s+)"
+)
 _VALUE, _BEGINNING = re.compile(r"[^\s,;'\"]+"), re.compile(r"[^\s,;'\"]{1,1000}")
 
 
@@ -72,6 +74,8 @@ def _assigned(found: str, hidden: Counter[str]) -> str:
     for match in _NAMED.finditer(found):
         if match.start() < done or not NAMES.search(match["name"]):
             continue
+        if match["sign"].isspace() and not match["option"]:
+            continue  # a sentence, not an argument
         value = _BEGINNING.match(found, match.end())
         if value is None or value[0] == SHOWN:
             continue
