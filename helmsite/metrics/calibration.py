@@ -187,7 +187,8 @@ def rescaled(prob: Column, right: Column) -> Column | None:
     found = platt(prob, right)
     if found is None:
         return None
-    return 1 / (1 + np.exp(-(found[0] * _log_odds(prob) + found[1])))
+    with np.errstate(over="ignore"):  # e to a large power is infinite, its inverse 0
+        return 1 / (1 + np.exp(-(found[0] * _log_odds(prob) + found[1])))
 
 
 def _platt_metric(
