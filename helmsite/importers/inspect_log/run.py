@@ -15,7 +15,7 @@ from helmsite.importers.inspect_log import samples, spec
 from helmsite.importers.inspect_log import stats as results
 from helmsite.importers.inspect_log.replies import moment, replies, request
 from helmsite.importers.inspect_log.scores import OF_ALL, Asked, Scorers, completed
-from helmsite.importers.inspect_log.spool import Spool
+from helmsite.importers.packed import Packed
 from helmsite.importers.values import Row, plain
 from helmsite.schema import PublishedStat, RunSpec, ScenarioFacts, preset
 
@@ -39,7 +39,7 @@ class Reader:
     log: Log
     notes: Notes
     instances: dict[str, Instance] = field(default_factory=dict)
-    replies: Spool = field(default_factory=Spool)
+    replies: Packed = field(default_factory=Packed)
     scores: list[Score] = field(default_factory=list)
     state: dict[tuple[str, int], str] = field(default_factory=dict)
     unread: int = 0

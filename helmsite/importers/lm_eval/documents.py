@@ -15,6 +15,7 @@ from helmsite.importers import reading
 from helmsite.importers.lm_eval import checks, docs, metrics
 from helmsite.importers.lm_eval.requests import asked, reply_to
 from helmsite.importers.lm_eval.task import generation
+from helmsite.importers.packed import Packed
 from helmsite.importers.values import plain
 from helmsite.schema import CORRECT_TAG, Instance, Reference, Score
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from helmsite.importers.lm_eval.rows import Samples
     from helmsite.importers.lm_eval.task import Task
     from helmsite.importers.values import Row
-    from helmsite.schema import AdapterSpec, Reply
+    from helmsite.schema import AdapterSpec
 
 COMMON = (
     *("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter"),
@@ -71,7 +72,7 @@ class Documents:
         self._scores: list[Score] = []
         self.adapter: AdapterSpec | None = None
         self.usual: dict[str, Any] = {}
-        self.replies: list[Reply] = []
+        self.replies = Packed()
         self.filters: dict[str, None] = {}
         self.hashes = checks.Hashes()
         self.formulas = checks.Formulas()
@@ -156,7 +157,7 @@ class Documents:
         extra["target"] = plain(row.get("target"))
         document.extra = {k: v for k, v in extra.items() if v is not None}
         self._documents.append(document)
-        self.replies += found.replies
+        self.replies.add(found.replies)
         found.replies = []
         return document
 

@@ -91,13 +91,15 @@ def _arguments(row: Row) -> list[list[Any]]:
     if not isinstance(given, list) or not given:
         raise place.error(f"expected the arguments of requests, got {told(given)}")
     found = []
+    known: dict[str, str] = {}  # choices have one context: it is held once
     for n, each in enumerate(given):
         inner = list(each.values()) if isinstance(each, dict) else each
         if not isinstance(inner, list):
             inner = [inner]  # the very first files have the context alone
         if not inner:
             raise place.inside(n).error("expected a context")
-        found.append([_unwrapped(inner[0]), *inner[1:]])
+        context = _unwrapped(inner[0])
+        found.append([known.setdefault(context, context), *inner[1:]])
     return found
 
 

@@ -66,6 +66,8 @@ def run(found: Found, notes: Notes) -> Imported:
     total = results.size(task) if results else None
     stats = [s if s.metric in counted else _sized(s, total) for s in stats]
     adapter = documents.adapter or AdapterSpec()
+    instances = documents.instances
+    documents.replies.order({i.instance_id: i.position for i in instances})
     named = dict.fromkeys([*(s.metric for s in stats), *(s.metric for s in scores)])
     started, finished = _times(results)
     hashes = documents.hashes.told(results.of("task_hashes", task) if results else None)
@@ -81,7 +83,7 @@ def run(found: Found, notes: Notes) -> Imported:
         ),
         scenario=_scenario(results, task, about.split, named),
         card=card,
-        instances=documents.instances,
+        instances=instances,
         replies=documents.replies,
         scores=scores,
         stats=stats,
