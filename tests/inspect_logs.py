@@ -113,16 +113,22 @@ def packed(whole: Json, *, header: bool = True) -> bytes:
 
 
 def zipped(
-    members: Mapping[str, bytes], sizes: Mapping[str, int] | None = None
+    members: Mapping[str, bytes],
+    sizes: Mapping[str, int] | None = None,
+    places: Mapping[str, int] | None = None,
 ) -> bytes:
-    """A zip whose members are packed by zstd; `sizes` lie about what they unpack to."""
+    """A zip whose members are packed by zstd.
+
+    `sizes` lie about what they unpack to, `places` about where they begin.
+    """
     body, directory = b"", b""
     for name, raw in members.items():
         blob = pa.compress(raw, "zstd", asbytes=True)
         size = (sizes or {}).get(name, len(raw))
         facts = struct.pack("<IIIHH", zlib.crc32(raw), len(blob), size, len(name), 0)
         common = struct.pack("<HHHHH", 63, 0, ZSTD, 0, 33) + facts
-        entry = struct.pack("<HHHII", 0, 0, 0, 0, len(body)) + name.encode()
+        place = (places or {}).get(name, len(body))
+        entry = struct.pack("<HHHII", 0, 0, 0, 0, place) + name.encode()
         directory += b"PK\x01\x02" + struct.pack("<H", 63) + common + entry
         body += b"PK\x03\x04" + common + name.encode() + blob
     count = len(members)

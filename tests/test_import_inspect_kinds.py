@@ -611,6 +611,27 @@ def test_a_member_that_lies_about_its_size_is_left_out(
     assert manifest.counts.asked == 1
 
 
+@pytest.mark.parametrize(
+    ("before", "why"),
+    [
+        (10, "damaged: a member begins behind the file's end"),
+        (60, "damaged: no member begins where the directory tells"),
+    ],
+)
+def test_a_member_that_lies_about_its_place_is_left_out(
+    tmp_path: Path, before: int, why: str
+) -> None:
+    raw = members(log([sample("a"), sample("b")]))
+    name = "samples/a_epoch_1.json"
+    blob = zipped(raw, places={name: len(zipped(raw)) - before})
+    brought = imported(tmp_path / "logs", blob, "x.eval")
+    (problem,) = brought.report.notes.problems
+    assert problem.file.endswith(name)
+    assert problem.why == why
+    (manifest,) = brought.runs
+    assert manifest.counts.asked == 1
+
+
 def test_a_bomb_is_not_unpacked(tmp_path: Path) -> None:
     """A hundred megabytes of blanks behind a directory that tells of a thousand bytes."""
     raw = members(log([sample("a"), sample("b")]))

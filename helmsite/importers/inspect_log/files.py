@@ -110,7 +110,10 @@ class Packed:
                 return member.read(info.file_size + 1)
         with self._path.open("rb") as file:
             file.seek(info.header_offset)
-            signature, name, extra = _LOCAL.unpack(file.read(_LOCAL.size))
+            head = file.read(_LOCAL.size)
+            if len(head) < _LOCAL.size:
+                raise ValueError("a member begins behind the file's end")
+            signature, name, extra = _LOCAL.unpack(head)
             if signature != _SIGNATURE:
                 raise ValueError("no member begins where the directory tells")
             file.seek(name + extra, 1)
