@@ -282,7 +282,7 @@ def test_tasks_have_a_name_and_shots(task: str, name: str, shots: int) -> None:
     ["[" * 10_000, "{'a': " * 1000, "[1, 2", "__import__('os')", "[f()]", "(1,)*9"],
 )
 def test_a_text_of_python_is_never_run(text: str) -> None:
-    assert details.literal(text) == text
+    assert details._literal(text) == text
 
 
 @given(data=st.data())

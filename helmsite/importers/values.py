@@ -9,7 +9,9 @@ row.rest("model", "logprob")          # what else there is, as an archive can ho
 
 from __future__ import annotations
 
+import ast
 import math
+import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
 from helmsite.errors import SourceError
@@ -233,6 +235,20 @@ def plain(found: Any) -> Any:
     return (
         [plain(each) for each in found] if isinstance(found, (list, tuple)) else found
     )
+
+
+def literal(written: str, longest: int = 100_000) -> Any:
+    """Return what a text says as a literal of Python; the text itself if it is none.
+
+    Nothing is run: literals are read by `ast`. A text longer than `longest` is not read.
+    """
+    if len(written) > longest:
+        return written
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            return ast.literal_eval(written.strip())
+    except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
+        return written
 
 
 def told(found: Any) -> str:

@@ -7,7 +7,6 @@ in some versions). Before it had columns of its own (`example`, `full_prompt`, `
 
 from __future__ import annotations
 
-import ast
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from helmsite.importers import values
@@ -69,7 +68,7 @@ def detail(found: dict[str, Any], how: str, place: Place) -> Detail:
 
 
 def _old(found: dict[str, Any], place: Place) -> Detail:
-    said = {name: literal(value) for name, value in found.items()}
+    said = {name: _literal(value) for name, value in found.items()}
     for name in LISTS:
         value = said.get(name)
         if not isinstance(value, list):
@@ -109,14 +108,11 @@ def _old(found: dict[str, Any], place: Place) -> Detail:
     )
 
 
-def literal(found: Any) -> Any:
+def _literal(found: Any) -> Any:
     """Return the value that a text of Python stands for, the text where it is none."""
-    if not isinstance(found, str) or len(found) > LONGEST or found[:1] not in SIGNS:
+    if not isinstance(found, str) or found[:1] not in SIGNS:
         return found
-    try:
-        return values.plain(ast.literal_eval(found))
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        return found
+    return values.plain(values.literal(found, LONGEST))
 
 
 def _text(found: Any) -> str:

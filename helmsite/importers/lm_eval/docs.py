@@ -7,13 +7,11 @@ The text does not depend on the number of shots, so that runs can be compared.
 
 from __future__ import annotations
 
-import ast
 import re
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from helmsite.importers import reading
-from helmsite.importers.values import plain
+from helmsite.importers.values import literal, plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +30,6 @@ GROUPS = (
 """Fields that put documents into groups."""
 
 MOST_GROUPS, LABEL = 40, 60
-LONGEST = 100_000
 MANY = 2**31
 _PLACE = re.compile(r"\{\{-?([^{}]*?)-?\}\}")
 _PATH = re.compile(
@@ -252,14 +249,3 @@ def targets(target: Any, doc: Any) -> tuple[str, ...]:
 
 def _written(found: Any) -> str:
     return reading.clean(str(plain(found)))
-
-
-def literal(written: str) -> Any:
-    """Return what a Python literal says; the text itself if it is none."""
-    if len(written) > LONGEST:
-        return written
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            return ast.literal_eval(written.strip())
-    except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
-        return written
