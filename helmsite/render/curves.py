@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from helmsite.render import formats
-from helmsite.render.board import arrow
-from helmsite.render.charts import LINE, Dot, bounded, broken, closer, ticks, written
-from helmsite.render.text import plain
+from helmsite.render.charts import LINE, Dot, bounded, closer, ticks
+from helmsite.render.plane import Plane, words
 from helmsite.schema import Record
 
 if TYPE_CHECKING:
@@ -18,9 +17,10 @@ if TYPE_CHECKING:
 
     from helmsite.schema import MetricFacts
 
-LEFT, WIDTH, RIGHT, TOP, HEIGHT, BOTTOM = 40, 246, 124, 10, 230, 42
-LETTERS, WORDS = 16, 54
-"""So many letters fit beside the end of a line, and into a line below the axis."""
+PLANE = Plane(40, 246, 124, 10, 230, 42)
+LEFT, WIDTH, _, TOP, HEIGHT, _ = PLANE
+LETTERS = 16
+"""So many letters fit beside the end of a line."""
 LIMIT = 8
 KINDS = 4
 """So many ways to draw a line: neighbours at the end differ."""
@@ -68,8 +68,7 @@ class _Scale:
         return round(LEFT + (self._place(step) - low) / (high - low) * WIDTH, 1)
 
     def y(self, value: float) -> float:
-        part = (value - self.marks[0]) / (self.marks[-1] - self.marks[0])
-        return round(TOP + (1 - min(1.0, max(0.0, part))) * HEIGHT, 1)
+        return PLANE.y(value, self.marks)
 
     def steps(self) -> list[float]:
         """Return round steps along the axis."""
@@ -92,14 +91,9 @@ def curves(given: Sequence[Curve], metric: MetricFacts, title: str) -> Markup:
     shown = sorted(shown, key=lambda c: (-c.change, c.label))[:LIMIT]
     if not shown:
         return Markup("")
-    scale, words = _Scale(shown, metric), broken(_words(metric), WORDS)
-    width, height = LEFT + WIDTH + RIGHT, TOP + HEIGHT + BOTTOM
-    height += (len(words) - 1) * LINE
-    start = Markup(
-        '<svg class="chart" viewBox="0 0 {0} {1}" width="{0}" height="{1}" role="group" '
-        'aria-label="{2}">'
-    ).format(width, height, title)
-    parts = [start, *_axes(scale)]
+    scale, below = _Scale(shown, metric), words(metric, "training step")
+    ticks = [(scale.x(s), told(s)) for s in scale.steps()]
+    parts = [PLANE.begin(below, title), *PLANE.axes(scale.marks, ticks)]
     if len(shown) <= FEW:
         parts += [_band(c, scale) for c in shown]
     ends = sorted(range(len(shown)), key=lambda n: scale.y(shown[n].points[-1].value))
@@ -107,7 +101,7 @@ def curves(given: Sequence[Curve], metric: MetricFacts, title: str) -> Markup:
     for turn, (n, at) in enumerate(zip(ends, labels, strict=True)):
         inside = _line(shown[n], scale, metric) + _label(shown[n], at)
         parts.append(Markup('<g class="curve c{}">{}</g>').format(turn % KINDS, inside))
-    parts.append(written("axis", LEFT, TOP + HEIGHT + 34, words))
+    parts.append(PLANE.below(below))
     return Markup("").join([*parts, Markup("</svg>")])
 
 
@@ -118,36 +112,6 @@ def _sound(curve: Curve) -> Curve:
         if abs(p.value) < formats.HUGE and 0 <= p.step < formats.HUGE
     )
     return Curve(curve.label, curve.href, points)
-
-
-def _words(metric: MetricFacts) -> str:
-    unit = f" ({plain(metric.unit)})" if metric.unit else ""
-    known = [plain(metric.title) + unit, " ".join(arrow(metric)).strip()]
-    return ", ".join([*filter(None, known), "by training step →"])
-
-
-def _axes(scale: _Scale) -> list[Markup]:
-    made = [
-        Markup(
-            '<line class="grid" x1="{x0}" x2="{x1}" y1="{y}" y2="{y}"/>'
-            '<text class="side" x="{at}" y="{base}">{words}</text>'
-        ).format(
-            x0=LEFT,
-            x1=LEFT + WIDTH,
-            y=scale.y(mark),
-            at=LEFT - 6,
-            base=scale.y(mark) + 4,
-            words=f"{mark:g}".replace("-", formats.MINUS),
-        )
-        for mark in scale.marks
-    ]
-    made += [
-        Markup('<text class="tick" x="{}" y="{}">{}</text>').format(
-            scale.x(step), TOP + HEIGHT + 16, told(step)
-        )
-        for step in scale.steps()
-    ]
-    return made
 
 
 def told(step: float) -> str:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from markupsafe import Markup
 
 from helmsite.render import formats
-from helmsite.render.board import arrow
-from helmsite.render.charts import LINE, Dot, bounded, broken, closer, written
+from helmsite.render.charts import LINE, Dot, bounded, closer
+from helmsite.render.plane import Plane, words
 from helmsite.render.text import plain
 
 if TYPE_CHECKING:
@@ -17,10 +17,9 @@ if TYPE_CHECKING:
 
     from helmsite.schema import MetricFacts
 
-LEFT, WIDTH, RIGHT, TOP, HEIGHT, BOTTOM = 44, 350, 16, 14, 230, 42
+PLANE = Plane(44, 350, 16, 14, 230, 42)
+LEFT, WIDTH, RIGHT, _, _, _ = PLANE
 LETTER, ASIDE = 6.6, 7
-WORDS = 54
-"""So many letters fit into a line below the axis."""
 LIMIT = 60
 KINDS = 4
 """So many ways to draw the line of a family."""
@@ -46,8 +45,7 @@ class _Scale:
         return round(LEFT + part * WIDTH, 1)
 
     def y(self, value: float) -> float:
-        part = (value - self.marks[0]) / (self.marks[-1] - self.marks[0])
-        return round(TOP + (1 - min(1.0, max(0.0, part))) * HEIGHT, 1)
+        return PLANE.y(value, self.marks)
 
     def sizes(self) -> list[float]:
         """Return round sizes between the smallest and the largest: 1, 2, 5 times ten."""
@@ -69,49 +67,13 @@ def scatter(points: Sequence[Point], metric: MetricFacts, title: str) -> Markup:
     shown = sorted(shown, key=lambda p: (-p.size, p.label))[:LIMIT]
     if len({p.size for p in shown}) < 2:
         return Markup("")
-    scale, words = _Scale(shown, metric), _words(metric)
-    width, height = LEFT + WIDTH + RIGHT, TOP + HEIGHT + BOTTOM
-    height += (len(words) - 1) * LINE
-    start = Markup(
-        '<svg class="chart" viewBox="0 0 {0} {1}" width="{0}" height="{1}" role="group" '
-        'aria-label="{2}">'
-    ).format(width, height, title)
-    parts = [start, *_axes(scale), *_families(shown, scale)]
-    parts.append(written("axis", LEFT, TOP + HEIGHT + 34, words))
+    scale, below = _Scale(shown, metric), words(metric, "parameters")
+    ticks = [(scale.x(s), formats.parameters(round(s))) for s in scale.sizes()]
+    parts = [PLANE.begin(below, title), *PLANE.axes(scale.marks, ticks)]
+    parts += [*_families(shown, scale), PLANE.below(below)]
     labels = _labels(shown, scale)
     parts += [_point(p, scale, metric, labels[n]) for n, p in enumerate(shown)]
     return Markup("").join([*parts, Markup("</svg>")])
-
-
-def _words(metric: MetricFacts) -> list[str]:
-    """Return what stands below the axis: the metric, its good direction, the sizes."""
-    unit = f" ({plain(metric.unit)})" if metric.unit else ""
-    known = [plain(metric.title) + unit, " ".join(arrow(metric)).strip()]
-    return broken(", ".join([*filter(None, known), "by parameters →"]), WORDS)
-
-
-def _axes(scale: _Scale) -> list[Markup]:
-    made = [
-        Markup(
-            '<line class="grid" x1="{x0}" x2="{x1}" y1="{y}" y2="{y}"/>'
-            '<text class="side" x="{at}" y="{base}">{words}</text>'
-        ).format(
-            x0=LEFT,
-            x1=LEFT + WIDTH,
-            y=scale.y(mark),
-            at=LEFT - 6,
-            base=scale.y(mark) + 4,
-            words=f"{mark:g}".replace("-", formats.MINUS),
-        )
-        for mark in scale.marks
-    ]
-    made += [
-        Markup('<text class="tick" x="{}" y="{}">{}</text>').format(
-            scale.x(size), TOP + HEIGHT + 16, formats.parameters(round(size))
-        )
-        for size in scale.sizes()
-    ]
-    return made
 
 
 def _families(points: Sequence[Point], scale: _Scale) -> list[Markup]:
