@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from helmsite.schema import Record
+from helmsite.schema import AdapterSpec, Record
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -25,6 +25,20 @@ if TYPE_CHECKING:
         Score,
         Stat,
     )
+
+
+BARE = AdapterSpec(
+    input_prefix="",
+    input_suffix="",
+    reference_prefix="",
+    reference_suffix="",
+    output_prefix="",
+    output_suffix="",
+    instance_prefix="",
+    max_train_instances=0,
+    num_outputs=1,
+)
+"""An adapter that puts nothing around inputs: HELM's words are no other tool's default."""
 
 
 class Problem(Record, frozen=True):

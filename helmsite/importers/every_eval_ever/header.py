@@ -12,6 +12,7 @@ import msgspec
 from msgspec import structs
 
 from helmsite.importers import naming, redact
+from helmsite.importers.found import BARE
 from helmsite.importers.values import Row, plain
 from helmsite.schema import AdapterSpec, ModelIdentity
 
@@ -217,21 +218,9 @@ def adapter(generation: Mapping[str, Any], *, is_chat: bool = False) -> AdapterS
         "num_outputs": next((_whole(said[k]) for k in REPEATS if k in said), None),
         "stop_sequences": next((listed(said[k]) for k in STOPS if k in said), None),
     }
-    plain_prompt = AdapterSpec(
-        method="chat" if is_chat else "generation",
-        input_prefix="",
-        input_suffix="",
-        reference_prefix="",
-        reference_suffix="",
-        output_prefix="",
-        output_suffix="",
-        instance_prefix="",
-        max_train_instances=0,
-        num_outputs=1,
-    )
-    return structs.replace(
-        plain_prompt, **{k: v for k, v in found.items() if v is not None}
-    )
+    told = {k: v for k, v in found.items() if v is not None}
+    method = "chat" if is_chat else "generation"
+    return structs.replace(BARE, method=method, **told)
 
 
 def seconds(found: object) -> float | None:

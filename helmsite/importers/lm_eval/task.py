@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
+
+from helmsite.importers.found import BARE
 from helmsite.importers.lm_eval.requests import decoding
 from helmsite.schema import AdapterSpec
 
@@ -64,17 +67,10 @@ class Task:
         limit, description = self.limit, self.config.get("description")
         sampler = self.config.get("fewshot_config")
         whole = limit is not None and 1 <= limit < 2**31
-        return AdapterSpec(
+        return structs.replace(
+            BARE,
             method=_method(first),
             instructions=description if isinstance(description, str) else "",
-            input_prefix="",
-            input_suffix="",
-            reference_prefix="",
-            reference_suffix="",
-            chain_of_thought_suffix="\n",
-            output_prefix="",
-            output_suffix="",
-            instance_prefix="",
             max_train_instances=self.shots,
             max_eval_instances=int(limit) if limit is not None and whole else None,
             num_outputs=max(1, *map(len, first.responses)),

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from msgspec import structs
+
 from helmsite.importers import values
+from helmsite.importers.found import BARE
 from helmsite.importers.table.mapping import Measure
 from helmsite.importers.table.plan import at
 from helmsite.importers.table.results import SPREAD
 from helmsite.schema import (
     CORRECT_TAG,
-    AdapterSpec,
     Completion,
     Instance,
     Reference,
@@ -31,19 +33,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Row = dict[str, Any]
 PLAIN = Measure()
-ADAPTER = AdapterSpec(
-    input_prefix="",
-    input_suffix="",
-    reference_prefix="",
-    reference_suffix="",
-    output_prefix="",
-    output_suffix="",
-    instance_prefix="",
-    chain_of_thought_suffix="",
-    max_train_instances=0,
-    num_outputs=1,
-    temperature=0.0,
-    max_tokens=0,
+ADAPTER = structs.replace(
+    BARE, chain_of_thought_suffix="", temperature=0.0, max_tokens=0
 )
 """What is not known of prompts and decoding is nothing here, not HELM's default."""
 
