@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 PLOT, EDGE, LINE, REACH, TICKS = 320, 14, 15, 21, 28
 """Widths of the plot and of its margins, heights of a line of text, of an interval with
 the space around it and of the numbers below: in all as wide as a phone has room for."""
+NB = "\N{NO-BREAK SPACE}"  # so that no arrow begins a line
 LIMIT = 60
 LETTERS = 32
 """So many letters fit into a line of a label, beside the value."""
@@ -68,7 +69,11 @@ def dot_plot(dots: Sequence[Dot], metric: MetricFacts, title: str) -> Markup:
     marks = ticks_of(rows, metric)
     labels = [broken(d.label, LETTERS) for d in rows]
     tops = [0, *accumulate(len(lines) * LINE + REACH for lines in labels)]
-    better = {True: ", higher is better →", False: ", ← lower is better", None: ""}
+    better = {
+        True: f", higher is better{NB}→",
+        False: f", ←{NB}lower is better",
+        None: "",
+    }
     unit = f" ({plain(metric.unit)})" if metric.unit else ""
     about = f"{plain(metric.title)}{unit}{better[metric.higher_is_better]}"
     words = broken(about, WORDS)

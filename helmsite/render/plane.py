@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from helmsite.render import formats
 from helmsite.render.board import arrow
-from helmsite.render.charts import LINE, broken, written
+from helmsite.render.charts import LINE, NB, broken, written
 from helmsite.render.text import plain
 
 if TYPE_CHECKING:
@@ -79,4 +79,4 @@ def words(metric: MetricFacts, by: str) -> list[str]:
     """Return what stands below an axis: the metric, its good direction, what it goes by."""
     unit = f" ({plain(metric.unit)})" if metric.unit else ""
     known = [plain(metric.title) + unit, " ".join(arrow(metric)).strip()]
-    return broken(", ".join([*filter(None, known), f"by {by} →"]), WORDS)
+    return broken(", ".join([*filter(None, known), f"by {by}{NB}→"]), WORDS)
