@@ -6,7 +6,7 @@ import math
 
 from helmsite.schema import Record
 
-TITLE, WORD = 24, 10
+TITLE, WORD = 36, 10
 """So many letters have room in a column's head, and so many of one word in its line."""
 
 
