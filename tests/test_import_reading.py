@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from helmsite.errors import ConfigError, SourceError
 from helmsite.importers import Notes, Tree, naming, reading, redact
-from helmsite.importers.values import Place, Row, integer, number, plain
+from helmsite.importers.values import Place, Row, integer, moment, number, plain
 from tests.importing import ENCODINGS, ODD, mutants
 
 if TYPE_CHECKING:
@@ -390,3 +390,21 @@ def test_texts_without_secrets_stay_or_are_counted(text: str) -> None:
 
 def test_the_encodings_that_files_are_turned_into_are_known() -> None:
     assert all("é".encode(name, "replace") for name in ENCODINGS)
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds"),
+    [
+        ("2026-11-29T19:17:46+00:00", 1795979866.0),
+        ("2026-11-29T20:17:46+01:00", 1795979866.0),
+        (" 2026-11-29 19:17:46 ", 1795979866.0),
+        ("2026-11-29T19:17:46.5Z", 1795979866.5),
+        ("yesterday", None),
+        ("", None),
+        ("9999-12-31T23:59:59-14:00", 253402351199.0),
+    ],
+)
+def test_times_are_read_as_utc_where_they_name_no_zone(
+    written: str, seconds: float | None
+) -> None:
+    assert moment(written) == seconds

@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import math
 import warnings
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
 from helmsite.errors import SourceError
@@ -235,6 +236,18 @@ def plain(found: Any) -> Any:
     return (
         [plain(each) for each in found] if isinstance(found, (list, tuple)) else found
     )
+
+
+def moment(written: str) -> float | None:
+    """Return a time of ISO 8601 in seconds since 1970, None if it is none.
+
+    One without a zone is taken for UTC: the same file gives the same time everywhere.
+    """
+    try:
+        read = datetime.fromisoformat(written.strip())
+        return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return None
 
 
 def literal(written: str, longest: int = 100_000) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -13,7 +12,7 @@ from msgspec import structs
 
 from helmsite.importers import naming, redact
 from helmsite.importers.found import BARE
-from helmsite.importers.values import Row, plain
+from helmsite.importers.values import Row, moment, plain
 from helmsite.schema import AdapterSpec, ModelIdentity
 
 if TYPE_CHECKING:
@@ -231,10 +230,7 @@ def seconds(found: object) -> float | None:
     with suppress(ValueError, OverflowError):
         made = float(found)
     if made is None and isinstance(found, str):
-        with suppress(ValueError, OverflowError):
-            moment = datetime.fromisoformat(found.strip())
-            zone = moment.tzinfo or UTC
-            made = moment.replace(tzinfo=zone).timestamp()
+        made = moment(found)
     if made is not None and made > LAST and made / 1000 <= LAST:
         made /= 1000  # milliseconds
     return made if made is not None and FIRST <= made <= LAST else None

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
-from helmsite.importers import redact
+from helmsite.importers import redact, values
 from helmsite.importers.inspect_log.events import (
     before_answer,
     events,
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Sequence
 
-    from helmsite.errors import SourceError
     from helmsite.schema import Decoding, Message
 
 REASONS = {"max_tokens": "length", "model_length": "length"}
@@ -258,18 +256,12 @@ def moment(found: Any, place: Place) -> float | None:
         return None
     if not isinstance(found, str):
         return _possible(number(found, place))
-    try:
-        read = datetime.fromisoformat(found)
-        read = read if read.tzinfo else read.replace(tzinfo=UTC)
-        return _possible(read.timestamp())
-    except (ValueError, OverflowError) as error:
-        raise _odd_time(found, place) from error
+    read = values.moment(found)
+    if read is None:
+        raise place.error(f"expected a time, got {found[:40]!r}")
+    return _possible(read)
 
 
 def _possible(seconds: float | None) -> float | None:
     """Return a time that archives hold (from 1970 to 9999), else None."""
     return seconds if seconds is not None and 0 <= seconds < 253_370_764_800 else None
-
-
-def _odd_time(found: str, place: Place) -> SourceError:
-    return place.error(f"expected a time, got {found[:40]!r}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from helmsite.errors import SourceError
@@ -82,11 +81,7 @@ def seconds(stamp: str) -> float:
     """Return a time stamp in seconds since the epoch, 0 if it is none."""
     day, _, clock = stamp.partition("T")
     parts = clock.split("-")
-    try:
-        time = datetime.fromisoformat(f"{day}T{':'.join(parts[:3])}")
-    except ValueError:
-        return 0.0
-    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+    return values.moment(f"{day}T{':'.join(parts[:3])}") or 0.0
 
 
 def model_name(general: Row) -> str:
