@@ -393,6 +393,10 @@ def test_a_number_that_the_source_reports_as_we_compute_it_has_one_row() -> None
         Stat("em", 0.5 + 1e-12, split="test", n_scored=2, n_asked=2, origin="reported"),
         Stat("f1", 0.5, split="test", n_scored=2, n_asked=2),
         Stat("f1", 0.6, split="test", n_scored=2, n_asked=2, origin="reported"),
+        Stat("ppl", None, split="test", missing="nan"),
+        Stat("ppl", None, split="test", missing="nan", origin="reported"),
+        Stat("loss", None, split="test", missing="nan"),
+        Stat("loss", 0.5, split="test", n_scored=2, n_asked=2, origin="reported"),
         Stat("em", None, split="test", perturbation="robustness", computed_on="worst",
              missing="not asked", origin="reported"),
     ]  # fmt: skip
@@ -402,6 +406,9 @@ def test_a_number_that_the_source_reports_as_we_compute_it_has_one_row() -> None
         ("em", "As the source reports it."),
         ("f1", ""),
         ("f1", "Reported by the source."),
+        ("loss", ""),
+        ("loss", "Reported by the source."),
+        ("ppl", ""),
     ]
 
 

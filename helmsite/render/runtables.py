@@ -85,14 +85,19 @@ def _without_twins(
 ) -> tuple[list[Stat], frozenset[tuple[str, str]]]:
     """Return aggregates without those that the source reports as we compute them.
 
-    And the metrics, with their scorer, of which there were some and no others.
+    And the metrics, with their scorer, of which there were some and no others. Where
+    neither has a value there is one hole, ours.
     """
     computed = {_place(s): s.value for s in stats if s.origin == "computed"}
     kept, equal, other = [], set(), set()
     for stat in stats:
-        mine = computed.get(_place(stat)) if stat.origin == "reported" else None
-        if mine is None or stat.value is None:
+        if stat.origin != "reported" or _place(stat) not in computed:
             kept.append(stat)
+            continue
+        mine = computed[_place(stat)]
+        if mine is None or stat.value is None:
+            if mine is not stat.value:
+                kept.append(stat)
         elif math.isclose(mine, stat.value, rel_tol=1e-9, abs_tol=1e-9):
             equal.add((stat.metric, stat.scorer))
         else:
